@@ -48,7 +48,7 @@ fn failure(error: KeychainError, name: &str) -> ProviderFailure {
         }
         KeychainError::Ambiguous => {
             let cause = format!("several keychain entries `{name}` for the service `{SERVICE}`");
-            ProviderFailure::new(Kind::Failed, cause)
+            ProviderFailure::new(Kind::Failed, cause).hint("delete all but one of them")
         }
         KeychainError::Failed => ProviderFailure::new(Kind::Failed, "cannot read the keychain"),
     }
