@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::settings::ProviderSettings;
+
 /// Why a request to a model failed, and what to do about it. It contains no key and no part of the
 /// conversation; messages of a provider are truncated, on one line, and redacted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,8 +22,9 @@ pub enum ModelError {
     /// The provider rejects the key, or the key lacks permission.
     #[error(
         "the model provider `{provider}` rejected the API key{}; check \
-         `models.providers.{provider}.apiKey`",
-        quoted(message)
+         `models.providers.{provider}.apiKey`{}",
+        quoted(message),
+        or_usual_variable(provider)
     )]
     Auth {
         /// The provider's id.
@@ -104,7 +107,9 @@ pub enum ModelError {
         message: String,
     },
     /// The conversation exceeds the model's context window.
-    #[error("the conversation is too long for the model: shorten it, or start a new one")]
+    #[error(
+        "the conversation is too long for the model: shorten your message, or start a new conversation"
+    )]
     ContextTooLong,
     /// The connection was closed before the answer was complete.
     #[error("the answer was interrupted; try again")]
@@ -167,6 +172,7 @@ impl ModelError {
             Self::Unreachable { provider, .. } => {
                 format!("the model provider `{provider}` cannot be reached")
             }
+            Self::Interrupted => "the answer was interrupted".to_owned(),
             other => other.to_string(),
         }
     }
@@ -174,6 +180,11 @@ impl ModelError {
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::Invalid { message: message.into() }
     }
+}
+
+fn or_usual_variable(provider: &str) -> String {
+    let variable = ProviderSettings::usual_variable(provider);
+    variable.map(|name| format!(" or ${name}")).unwrap_or_default()
 }
 
 fn or_variable(variable: Option<&str>) -> String {

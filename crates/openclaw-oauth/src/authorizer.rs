@@ -325,7 +325,8 @@ impl Authorizer {
         let all: BTreeSet<String> = had.into_iter().chain(wanted.iter().cloned()).collect();
         self.set_challenge(Some(challenge));
         match self.obtain(sent, &all).await {
-            Err(AuthError::LoginRequired) => Err(insufficient()),
+            // Without a terminal, the prompt declines for the user.
+            Err(AuthError::LoginRequired | AuthError::Cancelled { .. }) => Err(insufficient()),
             obtained => obtained,
         }
     }

@@ -3,6 +3,7 @@
 //! The usual crates for this decide by reading the environment, and bring Android, iOS and WebAssembly
 //! along. What is needed here is one command per platform.
 
+use std::io;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -48,14 +49,17 @@ pub enum NoBrowser {
 /// # Errors
 /// If no browser can be opened.
 pub async fn open(url: &Url, environment: &BrowserEnvironment) -> Result<(), NoBrowser> {
-    let mut cause = "no program to open a URL was found".to_owned();
+    let mut causes = Vec::new();
     for command in commands(url, environment)? {
         match run(&command).await {
             Ok(()) => return Ok(()),
-            Err(error) => cause = error,
+            Err(error) => causes.push(error),
         }
     }
-    Err(NoBrowser::Failed(cause))
+    if causes.is_empty() {
+        causes.push("no program to open a URL was found".to_owned());
+    }
+    Err(NoBrowser::Failed(causes.join(", ")))
 }
 
 /// Returns the commands to try, each with its arguments.
@@ -114,10 +118,13 @@ async fn run(words: &[String]) -> Result<(), String> {
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     #[cfg(unix)]
     command.process_group(0);
-    let mut child = command.spawn().map_err(|error| format!("`{program}`: {error}"))?;
+    let mut child = command.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => format!("`{program}` not found"),
+        _ => format!("`{program}`: {error}"),
+    })?;
     match timeout(SETTLED, child.wait()).await {
         Ok(Ok(status)) if status.success() => Ok(()),
-        Ok(Ok(status)) => Err(format!("`{program}` failed: {status}")),
+        Ok(Ok(status)) => Err(format!("`{program}` failed ({status})")),
         Ok(Err(error)) => Err(format!("`{program}`: {error}")),
         Err(_) => {
             // Reaped when the browser ends. The task is not joined: it holds nothing else, and the

@@ -183,7 +183,7 @@ fn configured(
     // SEP-2352: credentials belong to the authorization server that issued them.
     if let (Some(known), None) = (moved, &settings.authorization_server) {
         let cause = format!(
-            "the configured client was registered at {}; set `authorizationServerUrl` to change it",
+            "the configured client was registered at {}; set `auth.authorizationServerUrl` to change it",
             quoted(&known.issuer)
         );
         return Err(AuthError::NotRegistered { issuer: quoted(&server.issuer), cause });

@@ -8,9 +8,9 @@ use url::Url;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AuthError {
     /// An endpoint cannot be reached, or its response cannot be read. Trying again may help.
-    #[error("cannot reach {what} at {url}: {cause}")]
+    #[error("cannot reach {url} for {what}: {cause}")]
     Unreachable {
-        /// The endpoint, such as "the token endpoint".
+        /// What it was needed for, such as "the token request".
         what: &'static str,
         /// Its URL, without query.
         url: String,
@@ -18,9 +18,9 @@ pub enum AuthError {
         cause: String,
     },
     /// A document or response is invalid.
-    #[error("invalid {what} from {url}: {cause}")]
+    #[error("invalid response from {url} for {what}: {cause}")]
     Invalid {
-        /// The document, such as "authorization server metadata".
+        /// What it was needed for, such as "authorization server metadata".
         what: &'static str,
         /// Its URL, without query.
         url: String,

@@ -177,7 +177,7 @@ impl AuthHttpClient {
         for pem in &extra_roots {
             let found = Certificate::from_pem_bundle(pem).ok().filter(|found| !found.is_empty());
             roots.extend(found.ok_or_else(|| AuthError::Setting {
-                setting: "tls.ca",
+                setting: "tls.caFile",
                 cause: "it has no valid PEM certificate".to_owned(),
             })?);
         }
@@ -295,11 +295,11 @@ impl AuthHttpClient {
         let client = self.client(url).await?;
         let request = client.request(method, url.clone()).header(ACCEPT, "application/json");
         let sent = request.headers(headers).body(body).send().await;
-        let mut response = sent.map_err(|error| unreachable(what, url, &error))?;
+        let is_proxied = self.proxy(url)?.is_some();
+        let lost = |error: reqwest::Error| unreachable(what, url, &error, is_proxied);
+        let mut response = sent.map_err(lost)?;
         let mut body = Vec::new();
-        while let Some(chunk) =
-            response.chunk().await.map_err(|error| unreachable(what, url, &error))?
-        {
+        while let Some(chunk) = response.chunk().await.map_err(lost)? {
             if body.len() + chunk.len() > MAX_BODY {
                 return Err(invalid(what, url, "larger than 256 KiB"));
             }
@@ -381,7 +381,12 @@ async fn within<T>(
     })
 }
 
-fn unreachable(what: &'static str, url: &Url, error: &reqwest::Error) -> AuthError {
+fn unreachable(
+    what: &'static str,
+    url: &Url,
+    error: &reqwest::Error,
+    is_proxied: bool,
+) -> AuthError {
     if is_not_public(error) {
         return AuthError::Refused {
             what,
@@ -392,6 +397,10 @@ fn unreachable(what: &'static str, url: &Url, error: &reqwest::Error) -> AuthErr
     // The innermost cause is the one that helps; the outer ones contain the URL with its query.
     let causes = std::iter::successors(error.source(), |&cause| cause.source());
     let cause = causes.last().map_or_else(|| "connection lost".to_owned(), ToString::to_string);
+    let cause = match is_proxied && error.is_connect() {
+        true => format!("cannot connect through the proxy: {cause}"),
+        false => cause,
+    };
     AuthError::Unreachable { what, url: AuthError::shown(url), cause: quoted(&cause) }
 }
 

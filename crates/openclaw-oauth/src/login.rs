@@ -266,7 +266,7 @@ impl Authorizer {
     async fn probe(&self) -> Result<(), AuthError> {
         let options = &self.0.options;
         let ping = json!({"jsonrpc": "2.0", "id": 0, "method": "ping"});
-        let response = options.http.post_json("the MCP server", &options.url, &ping).await?;
+        let response = options.http.post_json("the login", &options.url, &ping).await?;
         let challenges = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
         if !challenges.contains(&response.status) {
             return Err(AuthError::NotAboutTokens);
@@ -294,8 +294,10 @@ impl Authorizer {
         let grant = match stored {
             Ok(Some(stored)) => stored.grant,
             Ok(None) | Err(_) if !existed => return Ok(Logout::NotLoggedIn),
-            Ok(None) => return Ok(Logout::Forgotten("it could not be read".into())),
-            Err(error) => return Ok(Logout::Forgotten(error.to_string())),
+            // How to repair the file does not matter any more.
+            Ok(None) | Err(_) => {
+                return Ok(Logout::Forgotten("its tokens could not be read".into()));
+            }
         };
         let Some(url) = &grant.revocation_endpoint else {
             let cause = "the authorization server has no revocation endpoint";

@@ -235,7 +235,7 @@ async fn named_server(
                 server_document(http, &url, issuers, is_login).await.map_err(AuthError::from)
             }
             None => Err(AuthError::Unsupported {
-                issuer: quoted(issuer),
+                issuer: format!("`{}`", quoted(issuer)),
                 cause: "has an invalid URL".to_owned(),
             }),
         };
@@ -304,7 +304,7 @@ async fn server_document(
 ) -> Result<AuthorizationServer, NoServer> {
     http.check(SERVER, url).map_err(NoServer::Unusable)?;
     if url.query().is_some() || url.fragment().is_some() {
-        let cause = "an issuer has no query and no fragment";
+        let cause = "an issuer must not have a query or fragment";
         return Err(NoServer::Unusable(invalid(SERVER, url, cause)));
     }
     let (mut failed, mut odd, mut missing) = (None, None, None);

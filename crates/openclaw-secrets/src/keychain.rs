@@ -26,7 +26,7 @@ pub enum KeychainError {
     #[error("no such entry")]
     NoEntry,
     /// There are several.
-    #[error("several such entries")]
+    #[error("several entries have this name")]
     Ambiguous,
     /// No keychain is running.
     #[error("no keychain is running")]

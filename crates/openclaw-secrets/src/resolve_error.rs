@@ -98,6 +98,7 @@ impl ProviderFailure {
             }
             SecretProvider::Vault => "check the network and the Vault address",
         };
-        Self::new(ResolveErrorKind::TimedOut, format!("timed out after {after:?}")).hint(hint)
+        Self::new(ResolveErrorKind::TimedOut, format!("timed out after {} ms", after.as_millis()))
+            .hint(hint)
     }
 }

@@ -241,7 +241,7 @@ async fn a_command_that_hangs_is_given_up_after_its_time() {
     settings.exec.get_mut("script").expect("script").timeout = Some(Duration::from_secs(7));
     let error = error_of(settings, "secret://exec/script").await;
     assert_eq!(error.kind(), ResolveErrorKind::TimedOut);
-    assert_eq!(error.to_string(), "`secret://exec/script`: timed out after 7s");
+    assert_eq!(error.to_string(), "`secret://exec/script`: timed out after 7000 ms");
     assert!(error.hint().is_some());
 }
 

@@ -234,7 +234,11 @@ async fn logout(
 ) -> Result<AuthResult, Problem> {
     let name = server.name().as_str();
     gateway.logins.forget(name);
-    let message = match authorizer.logout().await.map_err(|error| login_failed(name, &error))? {
+    let failed = |error: AuthError| {
+        let message = format!("cannot log out of `{name}`: {error}");
+        Problem::new(ProblemKind::NeedsLogin, message)
+    };
+    let message = match authorizer.logout().await.map_err(failed)? {
         Logout::NotLoggedIn => {
             return Err(Problem::new(ProblemKind::Invalid, format!("not logged in to `{name}`")));
         }
@@ -281,7 +285,11 @@ async fn state_of(
             result("authorized", None, None, Some(grant(&stored)))
         }
         (_, Err(error)) => result("required", None, Some(error.to_string()), None),
-        (_, Ok(_)) if needs_auth => result("required", None, None, None),
+        (_, Ok(Some(_))) if needs_auth => {
+            let message = "the server rejected the stored token".to_owned();
+            result("required", None, Some(message), None)
+        }
+        (_, Ok(None)) if needs_auth => result("required", None, None, None),
         (_, Ok(_)) if status.auth != AuthKind::None => result("authorized", None, None, None),
         (_, Ok(_)) => result("none", None, None, None),
     }
@@ -318,7 +326,7 @@ fn login_failed(name: &str, error: &AuthError) -> Problem {
         }
         AuthError::NotAboutTokens => invalid(&format!("`{name}` does not require a login")),
         AuthError::Unreachable { .. } => {
-            let hint = "check `url` in the server's entry, and the network";
+            let hint = "check `url` in the server's entry and the network, or try again later";
             Problem::new(ProblemKind::Unavailable, message).hint(hint)
         }
         AuthError::NotRegistered { .. } => {

@@ -166,6 +166,9 @@ pub(super) fn classify(explain: &Explain, report: &ProviderReport) -> ModelError
         return ModelError::ToolRejected { tool, message };
     }
     let message = match (message.is_empty(), report.status) {
+        (_, Some(status @ 300..=399)) => {
+            format!("HTTP {status}, a redirect, which is not followed; check `baseUrl`")
+        }
         (false, _) => message,
         (true, Some(status)) => format!("HTTP {status}"),
         (true, None) => "no reason given".to_owned(),

@@ -52,7 +52,8 @@ pub(super) fn headers(settings: &ProviderSettings) -> Result<HeaderMap, ModelErr
             _ => (AUTHORIZATION, secret(&format!("Bearer {key}"))),
         };
         let words = "contains an invalid character, such as a line break";
-        let wrong = || ModelError::invalid(format!("`models.providers.{id}.apiKey` {words}"));
+        let wrong =
+            || ModelError::invalid(format!("the API key of the model provider `{id}` {words}"));
         headers.insert(name, value.ok_or_else(wrong)?);
     }
     // Inserted last: they override the headers above.

@@ -82,8 +82,7 @@ impl Explain {
     pub(super) fn unreadable(&self) -> ModelError {
         let provider = &self.provider;
         ModelError::invalid(format!(
-            "cannot parse the response of the model provider `{provider}`: check `api`, and whether \
-             `baseUrl` is that of its API"
+            "cannot parse the response of the model provider `{provider}`: check `baseUrl` and `api`"
         ))
     }
 

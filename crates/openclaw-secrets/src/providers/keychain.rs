@@ -32,7 +32,8 @@ fn failure(error: KeychainError, name: &str) -> ProviderFailure {
     match error {
         KeychainError::NoEntry => {
             let cause = format!("no keychain entry `{name}` for the service `{SERVICE}`");
-            ProviderFailure::new(Kind::NotFound, cause).hint(advice(name))
+            ProviderFailure::new(Kind::NotFound, cause)
+                .hint(format!("add it with `openclaw secrets set {name}`"))
         }
         KeychainError::NoKeychain => {
             ProviderFailure::new(Kind::NotConfigured, "no keychain is running on this system")
@@ -47,19 +48,8 @@ fn failure(error: KeychainError, name: &str) -> ProviderFailure {
         }
         KeychainError::Ambiguous => {
             let cause = format!("several keychain entries `{name}` for the service `{SERVICE}`");
-            ProviderFailure::new(Kind::Failed, cause)
+            ProviderFailure::new(Kind::Failed, cause).hint("delete all but one of them")
         }
         KeychainError::Failed => ProviderFailure::new(Kind::Failed, "cannot read the keychain"),
-    }
-}
-
-/// Returns the command that creates an entry.
-fn advice(name: &str) -> String {
-    if cfg!(target_os = "macos") {
-        format!("add it with `security add-generic-password -s {SERVICE} -a {name} -w`")
-    } else if cfg!(windows) {
-        format!("add it with `cmdkey /generic:{name}.{SERVICE} /user:{name} /pass`")
-    } else {
-        format!("add it with `secret-tool store --label={name} service {SERVICE} username {name}`")
     }
 }

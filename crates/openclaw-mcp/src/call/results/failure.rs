@@ -133,7 +133,7 @@ pub fn call_failed(error: CallError, origin: ResponseOrigin<'_>) -> ToolOutcome 
             return failure_with(ToolFailure::Unavailable, words, Untrusted::new(&cause), origin);
         }
         CallError::Forbidden { .. } => {
-            (ToolFailure::Unavailable, format!("{server} denied access with the configured key."))
+            (ToolFailure::Unavailable, format!("{server} denied access (HTTP 403)."))
         }
         CallError::RateLimited { retry_after } => {
             let again =

@@ -288,9 +288,18 @@ fn auth_hint(server: &str, error: &AuthError) -> Option<String> {
         AuthError::NotRegistered { .. } => {
             "register a client there, and set `auth.clientId` in the entry of the server"
         }
+        AuthError::Setting { setting: setting @ ("tls" | "tls.caFile" | "proxy"), .. } => {
+            return Some(format!("correct `{setting}`"));
+        }
         AuthError::Setting { setting, .. } => return Some(format!("correct `auth.{setting}`")),
         AuthError::Refused { .. } | AuthError::Unsupported { .. } | AuthError::Invalid { .. } => {
             "this is a fault of the server: ask its operator, or set `apiKey` in its entry"
+        }
+        // Of a configured client, mostly: the login of a user ends with `LoginRequired`.
+        AuthError::Rejected { .. } => {
+            return Some(format!(
+                "check the credentials in `auth` of its entry, then run `openclaw mcp login {server}`"
+            ));
         }
         _ => return Some(format!("run `openclaw mcp login {server}`")),
     };

@@ -7,10 +7,10 @@ use reqsign_aws_v4::{
     ECSCredentialProvider, EnvCredentialProvider, IMDSv2CredentialProvider, RequestSigner,
     SSOCredentialProvider, StaticCredentialProvider,
 };
-use reqsign_core::{Context as Host, Error, ProvideCredential, Result, Signer};
+use reqsign_core::{Context as Host, ProvideCredential, Result, Signer};
 
 use super::{
-    endpoint, process,
+    endpoint, failure, process,
     profiles::{AssumedRole, CredentialPlan, CredentialSource, Profiles},
 };
 use crate::{
@@ -73,7 +73,12 @@ impl Chain {
     async fn follow(&self, plan: CredentialPlan, host: &Host) -> Result<Option<Credential>> {
         let mut credential = self.load(plan.source, host).await?;
         for role in plan.roles {
-            let with = credential.ok_or_else(|| Error::config_invalid("no source credentials"))?;
+            let no_source = || {
+                failure::unusable_source(
+                    "cannot use the AWS profile: its source has no credentials",
+                )
+            };
+            let with = credential.ok_or_else(no_source)?;
             credential = self.assume(role, &with, host).await?;
         }
         Ok(credential)

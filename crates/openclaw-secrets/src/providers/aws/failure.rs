@@ -1,6 +1,11 @@
 //! Converts AWS errors. The service's messages are omitted, except for the error code.
 
+use reqsign_core::Error;
+
 use crate::{ResolveErrorKind as Kind, resolve_error::ProviderFailure};
+
+/// Marks errors with a message of ours. Those of the library may quote a service.
+const OWN: &str = "own";
 
 /// Extracts the code from `com.amazonaws.secretsmanager#ResourceNotFoundException:http://…`.
 pub(super) fn code(text: &str) -> Option<&str> {
@@ -22,12 +27,12 @@ pub(super) fn refusal(status: u16, code: Option<&str>, name: &str) -> ProviderFa
             let cause = "AWS cannot return the secret; it may be scheduled for deletion";
             ProviderFailure::new(Kind::NotFound, cause)
         }
-        Some("InternalServiceError") => unreachable_service("internal error"),
+        Some("InternalServiceError") => busy_service("internal error"),
         Some("DecryptionFailure") => {
             ProviderFailure::new(Kind::Denied, "AWS cannot decrypt the secret with its KMS key")
                 .hint("grant the account `kms:Decrypt` on the key")
         }
-        Some("ThrottlingException") => unreachable_service("too many requests"),
+        Some("ThrottlingException") => busy_service("too many requests"),
         Some(code @ ("AccessDeniedException" | "AccessDenied")) => {
             ProviderFailure::new(Kind::Denied, format!("AWS denied access to the secret ({code})"))
                 .hint("grant the account `secretsmanager:GetSecretValue` on it")
@@ -46,7 +51,7 @@ pub(super) fn refusal(status: u16, code: Option<&str>, name: &str) -> ProviderFa
         None => match status {
             401 | 403 => ProviderFailure::new(Kind::Denied, "AWS rejected the credentials")
                 .hint("log in again with `aws sso login` or `aws configure`"),
-            429 | 500..=599 => unreachable_service(&format!("HTTP {status}")),
+            429 | 500..=599 => busy_service(&format!("HTTP {status}")),
             _ => ProviderFailure::new(Kind::Failed, format!("AWS returned HTTP {status}")),
         },
     }
@@ -56,7 +61,17 @@ pub(super) fn no_answer(error: &reqwest::Error) -> ProviderFailure {
     unreachable_service(if error.is_timeout() { "timed out" } else { "connection failed" })
 }
 
-pub(super) fn no_credentials() -> ProviderFailure {
+/// Creates the error for a configured source of credentials that cannot be used.
+pub(super) fn unusable_source(why: impl Into<String>) -> Error {
+    Error::config_invalid(why).with_context(OWN)
+}
+
+pub(super) fn no_credentials(error: &Error) -> ProviderFailure {
+    if error.context().iter().any(|context| context == OWN) {
+        return ProviderFailure::new(Kind::NotConfigured, error.to_string()).hint(
+            "check `secrets.aws.profile` or `AWS_PROFILE`, and the profile in `~/.aws/config`",
+        );
+    }
     ProviderFailure::new(Kind::NotConfigured, "no AWS credentials found")
         .hint("run `aws configure` or `aws sso login`, or set `secrets.aws.profile`")
 }
@@ -67,9 +82,16 @@ pub(super) fn not_sent() -> ProviderFailure {
 }
 
 pub(super) fn unreachable_service(why: &str) -> ProviderFailure {
+    unavailable(why).hint("check the network, the region and the endpoint")
+}
+
+fn busy_service(why: &str) -> ProviderFailure {
+    unavailable(why).hint("try again later")
+}
+
+fn unavailable(why: &str) -> ProviderFailure {
     let cause = format!("AWS Secrets Manager is unavailable: {why}");
     ProviderFailure::new(Kind::Unreachable, cause)
-        .hint("check the network, the region and the endpoint")
 }
 
 #[cfg(test)]

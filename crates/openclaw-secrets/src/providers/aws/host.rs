@@ -97,7 +97,7 @@ pub(super) async fn read(path: &Path) -> Result<Option<Vec<u8>>, ProviderFailure
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
-            let cause = format!("cannot open the file: {}", error.kind());
+            let cause = format!("cannot open the file: {error}");
             return Err(ProviderFailure::new(ResolveErrorKind::Failed, cause));
         }
     };

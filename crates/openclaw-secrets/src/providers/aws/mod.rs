@@ -111,7 +111,7 @@ impl Connection {
         let signer = self.signer.clone().with_request_signer(RequestSigner::new(SERVICE, region));
         signer.sign(&mut parts, None).await.map_err(|error| {
             tracing::debug!(kind = ?error.kind(), "AWS credentials not available");
-            failure::no_credentials()
+            failure::no_credentials(&error)
         })?;
         let request = reqwest::Request::try_from(Request::from_parts(parts, body))
             .map_err(|_| failure::not_sent())?;

@@ -2,16 +2,17 @@
 
 use process_wrap::tokio::CommandWrap;
 use reqsign_aws_v4::Credential;
-use reqsign_core::{Error, Result};
+use reqsign_core::Result;
 use serde_json::Value;
 use std::process::Stdio;
 use tokio::process::Command;
 
+use super::failure::unusable_source;
 use crate::providers::exec::ProcessGroup;
 
 /// Runs the command. Its standard error is discarded.
 pub(super) async fn credential(command: &str) -> Result<Credential> {
-    let failed = || Error::config_invalid("the `credential_process` of the profile failed");
+    let failed = || unusable_source("the `credential_process` of the AWS profile failed");
     // It inherits the environment, as in the AWS SDKs: it is the user's command, and may read
     // variables that we cannot know.
     let mut command = in_shell(command);
@@ -41,7 +42,7 @@ fn in_shell(line: &str) -> Command {
 }
 
 fn parse(output: &[u8]) -> Result<Credential> {
-    let bad = || Error::config_invalid("invalid output of `credential_process`");
+    let bad = || unusable_source("invalid output of the `credential_process` of the AWS profile");
     let output: Value = serde_json::from_slice(output).map_err(|_| bad())?;
     let field = |name: &str| output[name].as_str().map(str::to_owned);
     if output["Version"] != 1 {

@@ -11,7 +11,7 @@ use std::{
 use reqsign_aws_v4::Credential;
 use reqsign_core::{Error, Result};
 
-use super::host;
+use super::{failure, host};
 use crate::providers::ProviderContext;
 
 type Properties = BTreeMap<String, String>;
@@ -139,7 +139,8 @@ impl Profiles {
         loop {
             let Some(profile) = self.profile(name) else {
                 let is_asked_for = self.chosen.is_some() || !seen.is_empty();
-                return if is_asked_for { Err(bad("not found")) } else { Ok(None) };
+                let not_found = || bad(&format!("`{name}` not found"));
+                return if is_asked_for { Err(not_found()) } else { Ok(None) };
             };
             if seen.contains(&name) {
                 return Err(bad("`source_profile` is circular"));
@@ -255,5 +256,5 @@ fn keys(profile: &Properties) -> Result<Option<Credential>> {
 }
 
 fn bad(why: &str) -> Error {
-    Error::config_invalid(format!("cannot use the AWS profile: {why}"))
+    failure::unusable_source(format!("cannot use the AWS profile: {why}"))
 }

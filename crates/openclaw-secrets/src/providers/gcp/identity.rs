@@ -115,13 +115,16 @@ async fn load_key(context: &ProviderContext) -> Result<Option<Value>, ProviderFa
     let Some(path) = named.or_else(|| well_known(context)) else { return Ok(None) };
     let bad = |what: &str| {
         let cause = format!("the credentials file `{}` {what}", path.display());
-        ProviderFailure::new(ResolveErrorKind::NotConfigured, cause)
-            .hint("check `GOOGLE_APPLICATION_CREDENTIALS`")
+        ProviderFailure::new(ResolveErrorKind::NotConfigured, cause).hint(if is_named {
+            "check `GOOGLE_APPLICATION_CREDENTIALS`"
+        } else {
+            "log in again with `gcloud auth application-default login`"
+        })
     };
     match text::read_file(&path).await {
         Ok(json) => serde_json::from_slice(&json).map(Some).map_err(|_| bad("is not JSON")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_named => Ok(None),
-        Err(error) => Err(bad(&format!("cannot be read: {}", error.kind()))),
+        Err(error) => Err(bad(&format!("cannot be read: {error}"))),
     }
 }
 
@@ -147,18 +150,20 @@ fn from_key(key: Value) -> Result<Credentials, ProviderFailure> {
             impersonated::Builder::new(key).with_scopes([SCOPE]).build()
         }
         "external_account" => external_account::Builder::new(key).with_scopes([SCOPE]).build(),
+        "" => return Err(incomplete("the Google Cloud credentials have no `type`")),
         _ => {
             let cause = format!("credentials of type `{kind}` are not supported");
             return Err(ProviderFailure::new(ResolveErrorKind::NotConfigured, cause));
         }
     };
-    built.map_err(|_| {
-        // The library's message is omitted: it may quote the file.
-        let cause = format!("the `{kind}` credentials are incomplete");
-        ProviderFailure::new(ResolveErrorKind::NotConfigured, cause).hint(
-            "download the key again, or log in again with `gcloud auth application-default login`",
-        )
-    })
+    // The library's message is omitted: it may quote the file.
+    built.map_err(|_| incomplete(&format!("the `{kind}` credentials are incomplete")))
+}
+
+fn incomplete(cause: &str) -> ProviderFailure {
+    ProviderFailure::new(ResolveErrorKind::NotConfigured, cause).hint(
+        "download the key again, or log in again with `gcloud auth application-default login`",
+    )
 }
 
 fn no_credentials() -> ProviderFailure {

@@ -92,6 +92,11 @@ fn payload(body: &Value) -> Result<SecretString, ProviderFailure> {
         let cause = "the received value is corrupted";
         ProviderFailure::new(ResolveErrorKind::Unreachable, cause)
     };
+    if !body.is_object() {
+        let cause = format!("{SERVER} returned an invalid response");
+        return Err(ProviderFailure::new(ResolveErrorKind::Unreachable, cause)
+            .hint("check `secrets.gcp.endpoint` and the proxy settings"));
+    }
     let payload = &body["payload"];
     // Proto3 JSON omits an empty value.
     let data = payload["data"].as_str().unwrap_or_default();
@@ -109,7 +114,11 @@ fn payload(body: &Value) -> Result<SecretString, ProviderFailure> {
 /// Converts an error response (`google.rpc.Status`).
 fn refusal(status: u16, body: &Value, version: &str) -> ProviderFailure {
     use ResolveErrorKind as Kind;
-    let code = body["error"]["status"].as_str().filter(|code| is_code(code)).unwrap_or("no code");
+    let code = body["error"]["status"].as_str().filter(|code| is_code(code));
+    let returned = || {
+        let code = code.map(|code| format!(" ({code})")).unwrap_or_default();
+        format!("{SERVER} returned HTTP {status}{code}")
+    };
     match status {
         401 => ProviderFailure::new(Kind::Denied, "Google Cloud rejected the credentials")
             .hint("log in again with `gcloud auth application-default login`"),
@@ -119,17 +128,11 @@ fn refusal(status: u16, body: &Value, version: &str) -> ProviderFailure {
         ),
         404 => ProviderFailure::new(Kind::NotFound, format!("`{version}` not found"))
             .hint("run `gcloud secrets list` to list the secrets"),
-        400 if code == "FAILED_PRECONDITION" => {
+        400 if code == Some("FAILED_PRECONDITION") => {
             ProviderFailure::new(Kind::NotFound, format!("`{version}` is disabled or destroyed"))
         }
-        429 | 500..=599 => {
-            let cause = format!("{SERVER} returned HTTP {status} ({code})");
-            ProviderFailure::new(Kind::Unreachable, cause)
-        }
-        _ => {
-            let cause = format!("{SERVER} returned HTTP {status} ({code})");
-            ProviderFailure::new(Kind::Failed, cause)
-        }
+        429 | 500..=599 => ProviderFailure::new(Kind::Unreachable, returned()),
+        _ => ProviderFailure::new(Kind::Failed, returned()),
     }
 }
 

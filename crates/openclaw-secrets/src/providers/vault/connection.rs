@@ -69,12 +69,15 @@ impl VaultServer {
         let address = Url::parse(&address)
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https"))
-            .ok_or_else(|| not_configured("the Vault address is not an http or https URL"))?;
+            .ok_or_else(|| {
+                not_configured("the Vault address is not an http or https URL")
+                    .hint("check `secrets.vault.address` and `VAULT_ADDR`")
+            })?;
         let namespace = settings.namespace.clone().or_else(|| variable("VAULT_NAMESPACE"));
-        let namespace = namespace
-            .map(HeaderValue::try_from)
-            .transpose()
-            .map_err(|_| not_configured("the Vault namespace is not a valid header value"))?;
+        let namespace = namespace.map(HeaderValue::try_from).transpose().map_err(|_| {
+            not_configured("the Vault namespace contains invalid characters")
+                .hint("check `secrets.vault.namespace` and `VAULT_NAMESPACE`")
+        })?;
         let ca_file = match (&settings.ca_file, variable("VAULT_CACERT")) {
             (Some(path), _) => Some(expand(&context.settings, &path.to_string_lossy())?),
             (None, path) => path.map(Into::into),
@@ -95,8 +98,10 @@ impl VaultServer {
         path: &str,
         token: &SecretString,
     ) -> Result<VaultReply, ProviderFailure> {
-        let mut token = HeaderValue::try_from(token.expose())
-            .map_err(|_| not_configured("the Vault token contains invalid characters"))?;
+        let mut token = HeaderValue::try_from(token.expose()).map_err(|_| {
+            not_configured("the Vault token contains invalid characters")
+                .hint("check `VAULT_TOKEN`, or log in again with `vault login`")
+        })?;
         token.set_sensitive(true);
         self.send(self.client.get(self.url(path)?).header(TOKEN, token)).await
     }

@@ -97,11 +97,17 @@ fn fields<'a>(
     if reply.status() == 404 {
         // A deleted version is a 404 that still has metadata.
         let was_deleted = data["metadata"]["deletion_time"].as_str().is_some_and(|t| !t.is_empty());
-        let what = if was_deleted { "latest version deleted" } else { "not found" };
-        return Err(ProviderFailure::new(ResolveErrorKind::NotFound, format!("{what} in Vault"))
-            .hint(
+        let (what, hint) = if was_deleted {
+            ("latest version deleted", "restore it with `vault kv undelete`, or write a new one")
+        } else {
+            (
+                "not found",
                 "write the mount and the name, as for `vault kv get`: `secret://vault/secret/name`",
-            ));
+            )
+        };
+        return Err(
+            ProviderFailure::new(ResolveErrorKind::NotFound, format!("{what} in Vault")).hint(hint)
+        );
     }
     if reply.status() != 200 {
         return Err(reply.failure("this path"));
