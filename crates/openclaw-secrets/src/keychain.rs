@@ -4,6 +4,10 @@
 //! Keyring, KWallet, KeePassXC) over D-Bus; its C library is part of the program, so none has to be
 //! installed.
 
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
 use keyring_core::api::CredentialStoreApi as _;
 use keyring_core::{Entry, Error, Result};
 
@@ -18,6 +22,9 @@ use windows_native_keyring_store::Store;
 
 /// The service name of all entries.
 pub const SERVICE: &str = "openclaw";
+
+/// How long the keychain may take: it may ask the user to unlock it.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Why an entry cannot be read or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +41,9 @@ pub enum KeychainError {
     /// It is locked, or the user denied access.
     #[error("the keychain is locked or access was denied")]
     Locked,
+    /// It did not respond in time.
+    #[error("the keychain does not respond")]
+    Silent,
     /// The entry is not UTF-8.
     #[error("the entry is not UTF-8 text")]
     NotText,
@@ -56,20 +66,37 @@ impl From<Error> for KeychainError {
     }
 }
 
-/// Returns an entry. Blocks, and may prompt the user: it can take any time.
+/// Returns an entry. Blocks, and may prompt the user: it can take a minute.
 ///
 /// # Errors
 /// If there is none, or it cannot be read.
 pub fn get(name: &str) -> std::result::Result<SecretString, KeychainError> {
-    Ok(entry(name).and_then(|entry| entry.get_password())?.into())
+    let name = name.to_owned();
+    bounded(move || Ok(entry(&name).and_then(|entry| entry.get_password())?.into()))
 }
 
 /// Creates or replaces an entry. Blocks like [`get`].
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn set(name: &str, value: &str) -> std::result::Result<(), KeychainError> {
-    Ok(entry(name).and_then(|entry| entry.set_password(value))?)
+pub fn set(name: &str, value: &SecretString) -> std::result::Result<(), KeychainError> {
+    let (name, value) = (name.to_owned(), value.clone());
+    bounded(move || Ok(entry(&name).and_then(|entry| entry.set_password(value.expose()))?))
+}
+
+/// Runs an access in a thread, which keeps waiting if it takes too long: it cannot be interrupted.
+fn bounded<T: Send + 'static>(
+    access: impl FnOnce() -> std::result::Result<T, KeychainError> + Send + 'static,
+) -> std::result::Result<T, KeychainError> {
+    let (sender, result) = mpsc::channel();
+    let thread = thread::Builder::new().name("keychain".to_owned());
+    thread.spawn(move || drop(sender.send(access()))).map_err(|_| KeychainError::Failed)?;
+    match result.recv_timeout(PATIENCE) {
+        Ok(result) => result,
+        Err(mpsc::RecvTimeoutError::Timeout) => Err(KeychainError::Silent),
+        // The library panicked.
+        Err(mpsc::RecvTimeoutError::Disconnected) => Err(KeychainError::Failed),
+    }
 }
 
 /// Connects for every access: a connection that was kept would not survive a restart of the service.

@@ -115,7 +115,7 @@ mod system {
         }
 
         fn set(&self, value: &str) -> Result<(), KeyFileReason> {
-            keychain::set(ENTRY, value).map_err(reason)
+            keychain::set(ENTRY, &value.into()).map_err(reason)
         }
     }
 
@@ -123,6 +123,7 @@ mod system {
         match error {
             KeychainError::NoKeychain => KeyFileReason::NoKeychain,
             KeychainError::Locked => KeyFileReason::Locked,
+            KeychainError::Silent => KeyFileReason::TimedOut,
             _ => KeyFileReason::Failed,
         }
     }

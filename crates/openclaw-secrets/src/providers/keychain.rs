@@ -15,8 +15,7 @@ pub(super) struct Keychain;
 impl Fetch for Keychain {
     async fn fetch(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
         let name = reference.name().to_owned();
-        // The keychain may prompt the user. If the caller times out, the thread keeps waiting:
-        // it cannot be interrupted.
+        // The keychain may prompt the user.
         spawn_blocking(move || read(&name)).await.unwrap_or_else(|_| {
             Err(ProviderFailure::new(ResolveErrorKind::Failed, "the keychain library failed"))
         })
@@ -42,6 +41,10 @@ fn failure(error: KeychainError, name: &str) -> ProviderFailure {
         KeychainError::Locked => {
             ProviderFailure::new(Kind::Denied, "the keychain is locked or access was denied")
                 .hint("unlock it and try again")
+        }
+        KeychainError::Silent => {
+            ProviderFailure::new(Kind::Unreachable, "the keychain does not respond")
+                .hint("look for a window that asks to unlock it")
         }
         KeychainError::NotText => {
             ProviderFailure::new(Kind::NotText, "the keychain entry is not UTF-8 text")

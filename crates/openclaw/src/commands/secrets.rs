@@ -55,6 +55,7 @@ pub(crate) fn set(name: &str, edge: &Edge, output: &mut Output) -> CommandResult
                 failed.hint("without a desktop session, use `secret://file/…` or `secret://env/…`")
             }
             KeychainError::Locked => failed.hint("unlock the keychain and try again"),
+            KeychainError::Silent => failed.hint("look for a window that asks to unlock it"),
             _ => failed,
         }
     };
@@ -72,7 +73,7 @@ pub(crate) fn set(name: &str, edge: &Edge, output: &mut Output) -> CommandResult
         return Err(CommandError::usage("the value is empty"));
     }
     edge.redactor.add(&value);
-    keychain::set(name, value.expose()).map_err(unusable)?;
+    keychain::set(name, &value).map_err(unusable)?;
     match output.json {
         true => output.value(&json!({ "ok": true, "reference": reference })),
         false => output.line(format_args!(

@@ -88,7 +88,7 @@ fn in_keychain(name: &str, key: &SecretString, edge: &Edge) -> Result<KeyStorage
     if !edge.key_options().use_keychain {
         return Err("it is turned off (OPENCLAW_KEYCHAIN)".to_owned());
     }
-    openclaw_secrets::keychain::set(name, key.expose()).map_err(|error| error.to_string())?;
+    openclaw_secrets::keychain::set(name, key).map_err(|error| error.to_string())?;
     Ok(KeyStorage::Keychain(format!("secret://keychain/{name}")))
 }
 
