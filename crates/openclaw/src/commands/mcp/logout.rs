@@ -1,6 +1,6 @@
 //! `openclaw mcp logout`: revokes the login at a server, and deletes it.
 
-use openclaw_protocol::mcp::{AuthAction, AuthParams};
+use openclaw_protocol::mcp::{AuthAction, AuthParams, AuthResult};
 use openclaw_protocol::rpc;
 
 use super::shell::{servers_of, with_shell};
@@ -27,7 +27,8 @@ pub(super) fn logout(args: &LogoutArgs, edge: &Edge, output: &mut Output) -> Com
         }
         let result = shell.ask::<rpc::McpAuth>(params(AuthAction::Logout), server).await?;
         if output.json {
-            output.data(&result);
+            // The gateway says whether the server can be used; here, that the command has worked.
+            output.data(&AuthResult { ok: true, ..result });
             return Ok(Exit::Ok);
         }
         output.line(format_args!("{GOOD}✓{GOOD:#} logged out of `{name}`"));
