@@ -199,6 +199,11 @@ impl AgentRuntime {
 }
 
 impl AgentRuntime {
+    /// The context window of a model for this agent, in tokens.
+    pub(crate) fn window(&self, model: &str) -> Option<u64> {
+        self.config.context_tokens.or_else(|| self.models.window(model))
+    }
+
     /// The same agent in another folder.
     fn in_folder(&self, workspace: PathBuf, native: Arc<dyn ToolSource>) -> Self {
         Self {

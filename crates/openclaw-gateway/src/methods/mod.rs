@@ -72,9 +72,12 @@ impl RequestContext<'_> {
             return Err(ErrorShape::missing_scope("workspace", scope));
         }
         let path = Path::new(folder);
-        if !path.is_absolute() || !path.is_dir() {
-            let shown = clean_line(Untrusted::new(folder), MAX_SHOWN);
-            return Err(ErrorShape::invalid(format!("no folder `{shown}`")));
+        let shown = || clean_line(Untrusted::new(folder), MAX_SHOWN);
+        if !path.is_absolute() {
+            return Err(ErrorShape::invalid(format!("not an absolute path: `{}`", shown())));
+        }
+        if !path.is_dir() {
+            return Err(ErrorShape::invalid(format!("no folder `{}`", shown())));
         }
         let elsewhere = self.gateway.active.load().agent_in(&agent, path);
         elsewhere.map_err(|error| ErrorShape::invalid(error.to_string()))
