@@ -93,7 +93,7 @@ impl RequestContext<'_> {
     /// session of the given agent, or of the default one.
     fn session(&self, key: &str, agent: Option<&str>) -> Reply<SessionKey> {
         if key.trim().is_empty() {
-            return Err(ErrorShape::invalid("invalid session key: blank"));
+            return Err(ErrorShape::invalid("invalid session key: it is blank"));
         }
         let active = self.gateway.active.load();
         let agent = agent.unwrap_or_else(|| active.default_agent());
