@@ -96,7 +96,8 @@ impl From<TokenError> for CommandError {
                 .hint("run `openclaw gateway token list` to list the tokens"),
             TokenError::TooMany => Self::failed(error.to_string())
                 .hint("run `openclaw gateway token revoke NAME` to revoke one"),
-            TokenError::File { .. } => Self::failed(error.to_string()),
+            TokenError::File { .. } => Self::failed(error.to_string())
+                .hint("if the file is damaged, delete it, and create the tokens again"),
         }
     }
 }
