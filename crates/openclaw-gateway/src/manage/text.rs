@@ -108,7 +108,7 @@ fn status_table(status: &ServerStatus, login: Option<&GrantInfo>) -> String {
 
 fn refreshed(result: &RefreshResult) -> String {
     if result.servers.is_empty() {
-        return "No MCP servers. Use `/mcp connect URL` to connect to one.".to_owned();
+        return "No MCP servers to refresh.".to_owned();
     }
     result.servers.iter().map(refreshed_one).collect::<Vec<_>>().join("\n")
 }
