@@ -165,7 +165,8 @@ impl AgentRuntime {
             match native_tools(agent, config, &workspace, host_context) {
                 Ok(tools) => Arc::new(tools),
                 Err(error) => {
-                    tracing::warn!(agent = %agent.id, %error, "native tools are not available");
+                    let (agent, workspace) = (&agent.id, workspace.display());
+                    tracing::warn!(%agent, %workspace, %error, "built-in tools are not available");
                     Arc::new(NoTools)
                 }
             };

@@ -46,6 +46,14 @@ impl DatabaseError {
         matches!(self, Self::Database(error) if code_of(error) == Some(NO_ROOM_FOR_INDEX))
     }
 
+    /// Returns the message of the database, or of the check that found the damage.
+    pub(super) fn message(&self) -> Option<String> {
+        match self {
+            Self::Database(error) => error.as_database_error().map(|it| it.message().to_owned()),
+            Self::Store(error) => std::error::Error::source(error).map(ToString::to_string),
+        }
+    }
+
     /// Converts the fault for the caller. <https://www.sqlite.org/rescode.html>
     pub(super) fn explain(self, path: &Path, patience: Duration) -> StoreError {
         let corrupt = self.is_corruption();
