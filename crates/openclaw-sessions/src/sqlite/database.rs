@@ -89,8 +89,8 @@ impl Database {
         // Another process may have moved it aside in the meantime, and this is its successor.
         match self.check().await {
             Err(fault) if fault.is_corruption() => {
-                let reason =
-                    fault.message().map_or_else(String::new, |words| format!(" ({words})"));
+                let reason = std::error::Error::source(&self.explain(fault))
+                    .map_or_else(String::new, |source| format!(" ({source})"));
                 let aside = self.files.set_aside(&turn)?;
                 Ok(Some(note(self.files.path(), &aside, &reason)))
             }

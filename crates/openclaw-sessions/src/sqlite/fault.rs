@@ -46,14 +46,6 @@ impl DatabaseError {
         matches!(self, Self::Database(error) if code_of(error) == Some(NO_ROOM_FOR_INDEX))
     }
 
-    /// Returns the message of the database, or of the check that found the damage.
-    pub(super) fn message(&self) -> Option<String> {
-        match self {
-            Self::Database(error) => error.as_database_error().map(|it| it.message().to_owned()),
-            Self::Store(error) => std::error::Error::source(error).map(ToString::to_string),
-        }
-    }
-
     /// Converts the fault for the caller. <https://www.sqlite.org/rescode.html>
     pub(super) fn explain(self, path: &Path, patience: Duration) -> StoreError {
         let corrupt = self.is_corruption();
@@ -62,12 +54,17 @@ impl DatabaseError {
             Self::Database(error) => error,
         };
         let code = code_of(&error);
-        let (path, source) = (path.to_owned(), Box::new(error));
+        let is_queue_full = matches!(error, sqlx::Error::PoolTimedOut);
+        // `sqlx` would say it twice, with the code.
+        let words = error.as_database_error().map(|it| it.message().to_owned());
+        let source: Box<dyn std::error::Error + Send + Sync> = match words {
+            Some(words) => words.into(),
+            None => Box::new(error),
+        };
+        let path = path.to_owned();
         match code.map(|code| (code & 0xff, code)) {
             _ if corrupt => StoreError::Corrupt { path, source },
-            _ if matches!(*source, sqlx::Error::PoolTimedOut) => {
-                StoreError::Locked { path, waited: QUEUE_TIMEOUT }
-            }
+            _ if is_queue_full => StoreError::Locked { path, waited: QUEUE_TIMEOUT },
             // SQLITE_BUSY, SQLITE_LOCKED
             Some((5 | 6, _)) => StoreError::Locked { path, waited: patience },
             // SQLITE_FULL
