@@ -229,8 +229,9 @@ impl Gateway {
         if !is_missing || !self.connections.is_off(agent, name) {
             return problem;
         }
-        Problem::new(ProblemKind::Unavailable, format!("`{name}` was disconnected"))
-            .hint(format!("run `/mcp refresh {name}` to reconnect it"))
+        Problem::new(ProblemKind::Unavailable, format!("`{name}` was disconnected")).hint(format!(
+            "use `/mcp refresh {name}` in a chat, or run `openclaw mcp refresh {name}`"
+        ))
     }
 }
 
