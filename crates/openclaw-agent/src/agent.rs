@@ -147,7 +147,12 @@ impl Agent {
         let text = match done {
             Compaction::Cancelled => String::new(),
             Compaction::Nothing => "There is nothing to summarize yet.".to_owned(),
-            Compaction::Done { before, after } => {
+            Compaction::Done { has_summary: false, .. } => {
+                "The model did not write a summary: of the conversation so far, it now only sees \
+                 your own messages. All messages stay in the history."
+                    .to_owned()
+            }
+            Compaction::Done { before, after, .. } => {
                 let more = if after > before { " (the conversation was short)" } else { "" };
                 format!(
                     "The conversation was summarized: about {before} tokens became {after}{more}. \
@@ -287,8 +292,9 @@ impl RunningTurn<'_> {
                 }
                 ModelError::ContextTooLong if !is_urgent => is_urgent = true,
                 error if hiding::may_mean_media(&error) && self.history.hide_media() => {
-                    tracing::warn!(%error, "retrying without images");
-                    observer.see(LoopEvent::Notice(format!("{error}; retrying without images")));
+                    tracing::warn!(%error, "retrying without images and files");
+                    let words = format!("{error}; retrying without images and files");
+                    observer.see(LoopEvent::Notice(words));
                 }
                 error if self.model + 1 < self.agent.models.len() => {
                     // The images were not the cause, and the next model may accept them.

@@ -55,12 +55,17 @@ pub(crate) async fn make_fit(
     // Summarizing only a summary would lose more with every round.
     let is_summary = usize::from(history.words_before().is_some());
     if tail > is_summary {
-        if summarize(history, model, tail, room / 2, cancel).await? == Compaction::Cancelled {
-            return Ok(());
-        }
-        observer.see(LoopEvent::Notice(
-            "the beginning of the conversation was summarized to make room".to_owned(),
-        ));
+        let words = match summarize(history, model, tail, room / 2, cancel).await? {
+            Compaction::Cancelled => return Ok(()),
+            Compaction::Done { has_summary: false, .. } => {
+                "the beginning of the conversation was removed to make room, without a summary: \
+                 the model did not write one"
+            }
+            Compaction::Done { .. } | Compaction::Nothing => {
+                "the beginning of the conversation was summarized to make room"
+            }
+        };
+        observer.see(LoopEvent::Notice(words.to_owned()));
     }
     // If one turn fills the window, only its own results can be truncated: the latest ones last.
     if history.tokens() > room * FULL / 100 {
@@ -75,8 +80,14 @@ pub(crate) async fn make_fit(
 /// The result of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Compaction {
-    /// Messages were replaced with a summary; the estimated tokens before and after that.
-    Done { before: u64, after: u64 },
+    /// Messages were replaced with a summary, or removed if the model did not write one.
+    Done {
+        /// Estimated tokens before that.
+        before: u64,
+        /// Estimated tokens after that.
+        after: u64,
+        has_summary: bool,
+    },
     /// There are no messages, or only a summary.
     Nothing,
     /// The turn was cancelled; the history is unchanged.
@@ -107,7 +118,7 @@ async fn summarize(
 ) -> Result<Compaction, StoreError> {
     let before = history.tokens();
     let words = words(history, tail);
-    let summary = tokio::select! {
+    let (summary, has_summary) = tokio::select! {
         biased;
         () = cancel.cancelled() => return Ok(Compaction::Cancelled),
         summary = summary(history, model, &words, tail, most) => summary,
@@ -115,7 +126,7 @@ async fn summarize(
     history.compact(summary, words, tail).await?;
     let after = history.tokens();
     tracing::info!(before, after, "history compacted");
-    Ok(Compaction::Done { before, after })
+    Ok(Compaction::Done { before, after, has_summary })
 }
 
 /// What has to fit.
@@ -203,14 +214,15 @@ fn words(history: &History, tail: usize) -> Vec<String> {
 }
 
 /// Replaces everything before `tail`: the user's own messages verbatim, and the model's summary of
-/// the rest. The summary may contain text from outside and is labelled as such.
+/// the rest. The summary may contain text from outside and is labelled as such. Also returns whether
+/// there is one.
 async fn summary(
     history: &History,
     model: &dyn Model,
     words: &[String],
     tail: usize,
     most: u64,
-) -> Vec<Text> {
+) -> (Vec<Text>, bool) {
     let lead = "(The beginning of this conversation was removed to save space.)";
     let mut summary = vec![Text::ours(lead)];
     if !words.is_empty() {
@@ -220,11 +232,13 @@ async fn summary(
     let transcript = transcript(history, tail, most);
     let told = timeout(PATIENCE, ask(model, transcript)).await.ok().flatten();
     let source = Source::other("a summary of the conversation");
-    match told.map(|told| Text::outside(Untrusted::new(told), source)) {
-        Some(Ok(told)) => summary.extend([Text::ours("Summary:"), told]),
-        Some(Err(_)) | None => summary.push(Text::ours("(No summary is available.)")),
+    let told = told.and_then(|told| Text::outside(Untrusted::new(told), source).ok());
+    let has_summary = told.is_some();
+    match told {
+        Some(told) => summary.extend([Text::ours("Summary:"), told]),
+        None => summary.push(Text::ours("(No summary is available.)")),
     }
-    summary
+    (summary, has_summary)
 }
 
 /// What the user wrote, without content from outside that came with it, such as a server's prompt.

@@ -165,7 +165,8 @@ impl AgentRuntime {
             match native_tools(agent, config, &workspace, host_context) {
                 Ok(tools) => Arc::new(tools),
                 Err(error) => {
-                    tracing::warn!(agent = %agent.id, %error, "native tools are not available");
+                    let (agent, workspace) = (&agent.id, workspace.display());
+                    tracing::warn!(%agent, %workspace, %error, "built-in tools are not available");
                     Arc::new(NoTools)
                 }
             };
@@ -199,6 +200,11 @@ impl AgentRuntime {
 }
 
 impl AgentRuntime {
+    /// The context window of a model for this agent, in tokens.
+    pub(crate) fn window(&self, model: &str) -> Option<u64> {
+        self.config.context_tokens.or_else(|| self.models.window(model))
+    }
+
     /// The same agent in another folder.
     fn in_folder(&self, workspace: PathBuf, native: Arc<dyn ToolSource>) -> Self {
         Self {

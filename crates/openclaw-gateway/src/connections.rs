@@ -72,6 +72,16 @@ impl Connections {
         Ok(())
     }
 
+    /// Returns the disconnected server that `SERVER.TOOL` names, if any.
+    pub(crate) fn off_server_of(&self, agent: &AgentId, tool: &str) -> Option<String> {
+        let all = self.0.lock();
+        let mut names = all.get(agent).into_iter().flat_map(|it| it.off.keys());
+        let is_meant = |name: &&ServerName| {
+            tool.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('.'))
+        };
+        names.find(is_meant).map(ToString::to_string)
+    }
+
     /// Whether a server was disconnected.
     pub(crate) fn is_off(&self, agent: &AgentId, name: &str) -> bool {
         self.0.lock().get(agent).is_some_and(|it| it.off.contains_key(name))
@@ -219,8 +229,9 @@ impl Gateway {
         if !is_missing || !self.connections.is_off(agent, name) {
             return problem;
         }
-        Problem::new(ProblemKind::Unavailable, format!("`{name}` was disconnected"))
-            .hint(format!("run `/mcp refresh {name}` to reconnect it"))
+        Problem::new(ProblemKind::Unavailable, format!("`{name}` was disconnected")).hint(format!(
+            "use `/mcp refresh {name}` in a chat, or run `openclaw mcp refresh {name}`"
+        ))
     }
 }
 

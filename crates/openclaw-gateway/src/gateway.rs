@@ -188,7 +188,6 @@ impl Gateway {
                 notes: note.into_iter().collect(),
             }
         });
-        gateway.notes.iter().for_each(|note| tracing::warn!("{note}"));
         if prepare == Prepare::AtStart {
             gateway.active.load().set_up();
         }

@@ -22,7 +22,8 @@ struct Open<Q, A> {
     passed: BTreeSet<u64>,
 }
 
-fn not_pending() -> ErrorShape {
+/// The error for an id without a pending question.
+pub(crate) fn not_pending() -> ErrorShape {
     ErrorShape::new(ErrorCode::ApprovalNotFound, "no pending request with this id")
 }
 

@@ -159,11 +159,9 @@ fn lost(old: &Config, new: &Config) -> Vec<Issue> {
     };
     let lost = new.contents.iter().filter(is_lost).map(|(file, _)| {
         let what = if file.exists() { "is now empty" } else { "was deleted" };
-        let message = format!(
-            "{} {what}; to reset everything to defaults, write `{{}}` to it",
-            file.display()
-        );
-        tracing::warn!("configuration rejected: {message}");
+        let name = file.file_name().unwrap_or(file.as_os_str()).display();
+        let message = format!("{name} {what}; to reset everything to defaults, write `{{}}` to it");
+        tracing::warn!(file = %file.display(), "configuration rejected: {message}");
         Issue { path: String::new(), message }
     });
     lost.collect()

@@ -167,7 +167,10 @@ impl TokenStore {
         let read: TokensFile = serde_json::from_str(&text)?;
         match read.version {
             VERSION => Ok(read.tokens),
-            other => Err(io::Error::other(format!("unknown version {other}"))),
+            other => {
+                let words = format!("written by a newer version of this program (format {other})");
+                Err(io::Error::other(words))
+            }
         }
     }
 

@@ -131,8 +131,12 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
             }
         }
         Ok(Timed { answer: Err(error), .. }) => {
-            tracing::warn!(session = %wanted.key, %error, "turn failed");
-            failed(error.to_string(), kind(&error));
+            let words = match &error {
+                TurnError::Store(error) => sessions::with_causes(error),
+                _ => error.to_string(),
+            };
+            tracing::warn!(session = %wanted.key, error = %words, "turn failed");
+            failed(words, kind(&error));
         }
         // A panic must not leave callers waiting for an end that never comes.
         Err(_) => {

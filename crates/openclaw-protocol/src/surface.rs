@@ -172,5 +172,10 @@ pub fn params_of<P: DeserializeOwned>(
         Some(params) => serde_json::from_str(params.get()),
         None => serde_json::from_str("null").or_else(|_| serde_json::from_str("{}")),
     };
-    read.map_err(|error| ErrorShape::invalid(format!("invalid {method} params: {error}")))
+    read.map_err(|error| {
+        // serde would name the type.
+        let is_object = params.is_none_or(|params| params.get().starts_with('{'));
+        let error = if is_object { error.to_string() } else { "expected an object".to_owned() };
+        ErrorShape::invalid(format!("invalid {method} params: {error}"))
+    })
 }

@@ -43,7 +43,7 @@ pub enum StoreError {
     /// The file was written by a newer version of this program.
     #[error(
         "{} was written by a newer version of this program (format {found}; this one supports up to \
-         {known}); use that version, or another file",
+         {known}); use that version, or another state folder",
         .path.display()
     )]
     Newer {
@@ -55,7 +55,10 @@ pub enum StoreError {
         known: i64,
     },
     /// The file is a database of another program.
-    #[error("{} is a database of another program; choose another file", .path.display())]
+    #[error(
+        "{} is a database of another program; move it elsewhere, or use another state folder",
+        .path.display()
+    )]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -72,13 +75,13 @@ pub enum StoreError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The session does not exist.
-    #[error("session {key} not found")]
+    #[error("session `{key}` not found")]
     NoSession {
         /// Session key.
         key: SessionKey,
     },
     /// The session belongs to another agent.
-    #[error("session {key} belongs to agent {agent}; use that agent or another session")]
+    #[error("session `{key}` belongs to agent `{agent}`; use that agent or another session")]
     OtherAgent {
         /// Session key.
         key: SessionKey,

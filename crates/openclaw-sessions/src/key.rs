@@ -16,16 +16,16 @@ pub struct SessionKey(String);
 #[non_exhaustive]
 pub enum BadSessionKey {
     /// It is empty.
-    #[error("a session key must not be empty")]
+    #[error("it is empty")]
     Empty,
     /// It is too long.
-    #[error("a session key has at most {MAX_KEY_BYTES} bytes; this one has {bytes}")]
+    #[error("it has {bytes} bytes; at most {MAX_KEY_BYTES} are allowed")]
     TooLong {
         /// Its length in bytes.
         bytes: usize,
     },
     /// It contains a control character, NUL or a line break.
-    #[error("a session key must not contain control characters or line breaks; U+{:04X} at byte {at}", u32::from(*.character))]
+    #[error("it contains a control character or line break, U+{:04X} at byte {at}", u32::from(*.character))]
     Control {
         /// Byte offset.
         at: usize,
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(SessionKey::new(""), Err(BadSessionKey::Empty));
         assert_eq!(
             SessionKey::new("é".repeat(257)).unwrap_err().to_string(),
-            "a session key has at most 512 bytes; this one has 514"
+            "it has 514 bytes; at most 512 are allowed"
         );
         for bad in ["a\0b", "a\nb", "a\rb", "a\tb", "a\u{1b}b", "a\u{85}b", "a\u{2028}b"] {
             let error = SessionKey::new(bad).unwrap_err();
@@ -106,7 +106,7 @@ mod tests {
         }
         assert_eq!(
             SessionKey::new("a\nb").unwrap_err().to_string(),
-            "a session key must not contain control characters or line breaks; U+000A at byte 1"
+            "it contains a control character or line break, U+000A at byte 1"
         );
     }
 }

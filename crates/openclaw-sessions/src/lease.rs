@@ -20,7 +20,7 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(10);
 #[non_exhaustive]
 pub enum LeaseError {
     /// Another run holds it.
-    #[error("session {key} is in use by {by}; wait until it finishes, or use another session")]
+    #[error("session `{key}` is in use by {by}; wait until it finishes, or use another session")]
     Busy {
         /// Session key.
         key: SessionKey,

@@ -197,6 +197,9 @@ impl From<ErrorShape> for CommandError {
                 Some("run `openclaw gateway status` to check whether the gateway is running")
             }
             Some(detail::UNKNOWN_AGENT_ID) => Some("run `openclaw config show` to list the agents"),
+            Some(detail::MISSING_SCOPE) => {
+                Some("use a token with this scope; `openclaw gateway token create` creates one")
+            }
             _ => None,
         };
         let error = Self::new(exit, message).with(|failure| {

@@ -389,7 +389,7 @@ fn a_rejected_reload_is_logged_with_file_and_line() {
 fn access_tokens_are_created_listed_and_revoked() {
     let state = tempfile::tempdir().unwrap();
     let token = |args: &[&str]| run(state.path(), &[&["gateway", "token"], args].concat());
-    let created = token(&["create", "--name", "phone", "--scope", "read,write"]);
+    let created = token(&["create", "--name", "phone", "--scope", "read,operator.write"]);
     assert!(created.status.success(), "{created:?}");
     let secret = said(&created).trim().to_owned();
     assert!(secret.starts_with("oc_") && secret.len() == 67, "only the token is on stdout");

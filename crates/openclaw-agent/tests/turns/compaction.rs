@@ -155,6 +155,23 @@ async fn a_request_that_is_too_long_is_retried_with_less() {
 }
 
 #[tokio::test]
+async fn a_notice_says_that_the_model_did_not_write_a_summary() {
+    let model = Scripted::new([
+        Says::says("one"),
+        Says::says("two"),
+        Says::fails(ModelError::ContextTooLong),
+        Says::fails(ModelError::ContextTooLong),
+        Says::says("it fits"),
+    ]);
+    let bench = Bench::with(model).await;
+    bench.say("first").await;
+    bench.say(&"second ".repeat(30_000)).await;
+    assert_eq!(bench.say("third").await.text, "it fits");
+    let notices = bench.notices();
+    assert!(notices[0].contains("without a summary"), "{notices:?}");
+}
+
+#[tokio::test]
 async fn a_provider_that_always_reports_too_long_fails_the_turn() {
     let says = (0..10).map(|_| Says::fails(ModelError::ContextTooLong));
     let bench = Bench::new(says).await;

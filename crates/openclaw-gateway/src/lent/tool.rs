@@ -83,7 +83,7 @@ impl LentTool {
             Ok(Ok(result)) => outcome(&loan.spec, &result),
             Ok(Err(_)) => fail(ToolFailure::Unavailable, GONE),
             Err(_) => {
-                let words = format!("timed out after {} ms", loan.timeout.as_millis());
+                let words = format!("The tool timed out after {} ms.", loan.timeout.as_millis());
                 fail(ToolFailure::TimedOut, &words)
             }
         }
@@ -141,10 +141,12 @@ impl Tool for LentTool {
 fn outcome(spec: &ToolSpec, result: &InvokeResultParams) -> ToolOutcome {
     let error = result.error.as_ref().and_then(|error| error.message.as_deref());
     let payload = result.payload.as_ref().map(|payload| payload.get());
+    // Both names are in the published schema.
+    let payload = result.payload_json.as_deref().or(payload);
     if let (true, Some(blocks)) = (result.ok, payload.and_then(blocks)) {
         return ToolOutcome { is_error: blocks.is_error, ..of_blocks(spec, &blocks.content) };
     }
-    let text = match (result.ok, result.payload_json.as_deref().or(payload), error) {
+    let text = match (result.ok, payload, error) {
         (true, Some(payload), _) => readable(payload),
         (true, None, _) => String::new(),
         (false, _, error) => {

@@ -144,7 +144,8 @@ fn connect(rest: &[&str]) -> Result<Verb, String> {
     }
     match (target, name) {
         (None, _) => Err(usage()),
-        (Some(server), None) if !server.contains("://") => Ok(Verb::ConnectAgain { server }),
+        // A URL may lack its scheme, which is reported.
+        (Some(server), None) if !server.contains('/') => Ok(Verb::ConnectAgain { server }),
         (Some(url), name) => Ok(Verb::Connect { url, name }),
     }
 }
@@ -178,6 +179,8 @@ mod tests {
         assert_eq!(verb("  tools  "), Verb::Tools { server: None });
         assert_eq!(verb("status x"), Verb::Status { server: "x".to_owned() });
         assert_eq!(verb("connect x"), Verb::ConnectAgain { server: "x".to_owned() });
+        let half = Verb::Connect { url: "x.example/mcp".to_owned(), name: None };
+        assert_eq!(verb("connect x.example/mcp"), half);
         let connect = Verb::Connect { url: url.clone(), name };
         for text in ["--name x https://x.example/mcp", "https://x.example/mcp --name=x"] {
             assert_eq!(verb(&format!("connect {text}")), connect);

@@ -82,10 +82,11 @@ fn tools(result: &ToolsResult) -> String {
 }
 
 fn tool(tool: &Tool, column: usize) -> String {
+    // A longer name than the column needs a gap of its own.
+    let name = format!("{:1$}  ", tool.name, column - 2);
     // A model reads this, too: it must not see a description that was not approved.
     if tool.changed {
-        let words = "[changed] run `openclaw mcp tools --schema` to review it";
-        return format!("  {:column$}{words}", tool.name);
+        return format!("  {name}[changed] run `openclaw mcp tools --schema` to review it");
     }
     let described = clean(tool.description.as_deref().unwrap_or("(no description)"), DESCRIPTION);
     let remark = match (&tool.denied_by, &tool.unusable) {
@@ -93,7 +94,7 @@ fn tool(tool: &Tool, column: usize) -> String {
         (None, Some(why)) => format!("[unusable: {}] ", clean(why, LINE)),
         (None, None) => String::new(),
     };
-    format!("  {:column$}{remark}{described}", tool.name)
+    format!("  {name}{remark}{described}")
 }
 
 fn status_table(status: &ServerStatus, login: Option<&GrantInfo>) -> String {
@@ -107,7 +108,7 @@ fn status_table(status: &ServerStatus, login: Option<&GrantInfo>) -> String {
 
 fn refreshed(result: &RefreshResult) -> String {
     if result.servers.is_empty() {
-        return "No MCP servers. Use `/mcp connect URL` to connect to one.".to_owned();
+        return "No MCP servers to refresh.".to_owned();
     }
     result.servers.iter().map(refreshed_one).collect::<Vec<_>>().join("\n")
 }

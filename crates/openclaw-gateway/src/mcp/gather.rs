@@ -147,20 +147,24 @@ pub async fn gather(
     });
     let all = join_all(all.collect::<Vec<_>>()).await;
     let mut gathered = GatheredServers { servers: Vec::new(), missing: Vec::new() };
-    let mut only_logins = true;
+    let (mut only_logins, mut problems) = (true, Vec::new());
     for (server, ready) in agent.servers().iter().zip(all) {
         match ready {
             Ok(()) => gathered.servers.push(Arc::clone(server)),
             Err(unavailable) => {
                 only_logins &= unavailable.state == ServerState::NeedsAuth;
-                let error = words(&unavailable);
-                gathered.missing.push(Missing { error, server: unavailable.server });
+                let (error, server) = (words(&unavailable), unavailable.server.clone());
+                gathered.missing.push(Missing { error, server });
+                problems.push(Problem::from(unavailable));
             }
         }
     }
     if gathered.servers.is_empty() && !gathered.missing.is_empty() {
+        if problems.len() == 1 {
+            return Err(problems.remove(0));
+        }
         let reasons: Vec<&str> = gathered.missing.iter().map(|it| it.error.as_str()).collect();
-        let message = format!("no server is available\n{}", reasons.join("\n"));
+        let message = format!("no server is available:\n{}", reasons.join("\n"));
         let problem = match only_logins {
             true => Problem::new(ProblemKind::NeedsLogin, message)
                 .hint("run `openclaw mcp login NAME` for each"),

@@ -127,7 +127,8 @@ pub(super) fn list(asked: &RequestContext<'_>, params: &RulesParams) -> Reply<Ru
 /// Revokes all the approvals or, if an id is wrong, none.
 pub(super) fn revoke(asked: &RequestContext<'_>, params: &RevokeParams) -> Reply<RulesResult> {
     if params.ids.len() > MAX_IDS {
-        return Err(ErrorShape::invalid("too many ids"));
+        let words = format!("{} ids; at most {MAX_IDS} are allowed", params.ids.len());
+        return Err(ErrorShape::invalid(words));
     }
     let all = stored(asked.gateway);
     let mut chosen: Vec<&Stored> = Vec::new();
@@ -142,7 +143,9 @@ pub(super) fn revoke(asked: &RequestContext<'_>, params: &RevokeParams) -> Reply
                 )));
             }
             (Some(_), Some(_)) => {
-                return Err(ErrorShape::invalid(format!("several approvals begin with `{shown}`")));
+                return Err(ErrorShape::invalid(format!(
+                    "several approvals begin with `{shown}`; write more of the id"
+                )));
             }
         }
     }
@@ -174,7 +177,7 @@ pub(super) async fn allow(asked: &RequestContext<'_>, params: AllowParams) -> Re
         }
         (Some(Native::Exec), _) => {
             return Err(ErrorShape::invalid(
-                "`exec` needs the first words of the commands to allow",
+                "`exec` needs the first words of the commands to allow, such as `git status`",
             ));
         }
         (Some(Native::WebFetch), _) => {
@@ -216,7 +219,8 @@ fn check_names(
     let known: Vec<&str> = properties.keys().map(String::as_str).collect();
     let way_out = match nearest(unknown, &known) {
         Some(near) => format!("did you mean `{}`?", line(near)),
-        None => format!("it has: {}", line(&known.join(", "))),
+        None if known.is_empty() => "it takes no arguments".to_owned(),
+        None => format!("it takes: {}", line(&known.join(", "))),
     };
     let (tool, unknown) = (line(tool), line(unknown));
     Err(ErrorShape::invalid(format!("`{tool}` has no argument `{unknown}`; {way_out}")))

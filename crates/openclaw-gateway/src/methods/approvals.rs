@@ -1,16 +1,17 @@
 //! Methods for calls that wait for approval.
 
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_protocol::ErrorShape;
 use openclaw_protocol::approvals::published::{
     ExecDetails, GetParams, Requested, ResolveParams, ResolveResult,
 };
 use openclaw_protocol::approvals::{
     Decision, ListParams, ListResult, PassParams, PassResult, RespondParams, RespondResult,
 };
-use openclaw_protocol::{ErrorCode, ErrorShape};
 use openclaw_sessions::SessionKey;
 
 use super::{Reply, RequestContext};
+use crate::pending_questions::not_pending;
 use crate::questions::QuestionDecision;
 
 /// Maximum characters of the user's words to the model.
@@ -83,5 +84,5 @@ pub(super) fn resolve(asked: &RequestContext<'_>, params: ResolveParams) -> Repl
 pub(super) fn details(asked: &RequestContext<'_>, params: &GetParams) -> Reply<ExecDetails> {
     let pending = asked.gateway.questions.list();
     let found = pending.iter().find(|it| it.id == params.id).map(ExecDetails::from);
-    found.ok_or_else(|| ErrorShape::new(ErrorCode::ApprovalNotFound, "no such pending approval"))
+    found.ok_or_else(not_pending)
 }

@@ -170,7 +170,7 @@ pub(super) async fn inject(
 ) -> Reply<InjectResult> {
     let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
     if params.message.len() > MAX_MESSAGE {
-        return Err(ErrorShape::invalid("the message is too long"));
+        return Err(ErrorShape::invalid(MESSAGE_TOO_LONG));
     }
     if asked.gateway.runs.is_active(key.as_str()) {
         // The message could be inserted between a call and its result.

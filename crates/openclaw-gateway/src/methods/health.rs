@@ -1,5 +1,6 @@
 //! Methods for the gateway's status, its agents and their commands.
 
+use openclaw_mcp::server::status::ServerStatus;
 use openclaw_protocol::agents::{
     Agent, AgentModel, CommandsParams, CommandsResult, IdentityParams, IdentityResult, ListParams,
     ListResult, MetadataResult, Scope,
@@ -14,14 +15,20 @@ use serde_json::value::to_raw_value;
 use super::{Reply, RequestContext};
 use crate::commands;
 use crate::gateway::now_ms;
+use crate::manage;
 
 pub(super) async fn status(asked: &RequestContext<'_>, _: StatusParams) -> Reply<StatusResult> {
     let gateway = asked.gateway;
     let active = gateway.active.load_full();
+    let mut servers: Vec<_> =
+        gateway.fleet.servers().iter().map(|server| server.status()).collect();
     let mut agents = Vec::new();
     for (id, service) in active.agents() {
         let model = service.models.in_use().await;
-        let statuses = gateway.fleet.agent(id).map(|tools| tools.statuses()).unwrap_or_default();
+        let agent = &service.config.id;
+        let tools = gateway.fleet.agent(id);
+        let statuses = tools.map(|tools| manage::statuses(gateway, agent, &tools));
+        let statuses = statuses.unwrap_or_default();
         let ready = statuses.iter().filter(|status| status.state.name() == "ready").count();
         agents.push(json!({
             "id": id,
@@ -32,8 +39,10 @@ pub(super) async fn status(asked: &RequestContext<'_>, _: StatusParams) -> Reply
             "servers": statuses.len(),
             "serversReady": ready,
         }));
+        // The fleet does not have those that were disconnected.
+        let is_off = |it: &ServerStatus| gateway.connections.is_off(agent, &it.name);
+        servers.extend(statuses.into_iter().filter(is_off));
     }
-    let servers: Vec<_> = gateway.fleet.servers().iter().map(|server| server.status()).collect();
     let uptime = u64::try_from(gateway.started.elapsed().as_millis()).ok();
     Ok(StatusResult {
         runtime_version: Some(gateway.version.clone()),

@@ -148,7 +148,11 @@ pub(super) async fn call(asked: &RequestContext<'_>, mut params: CallParams) -> 
         Some(token) => telling(asked.caller, token, progress, calling).await,
         None => calling.await,
     };
-    called.map_err(|problem| refused(asked, &id, params.server.as_deref(), problem))
+    called.map_err(|problem| {
+        let off = || asked.gateway.connections.off_server_of(&id, &params.tool);
+        let server = params.server.clone().or_else(off);
+        refused(asked, &id, server.as_deref(), problem)
+    })
 }
 
 /// Waits for a call, and sends its latest progress to the caller a few times a second.

@@ -72,9 +72,12 @@ impl RequestContext<'_> {
             return Err(ErrorShape::missing_scope("workspace", scope));
         }
         let path = Path::new(folder);
-        if !path.is_absolute() || !path.is_dir() {
-            let shown = clean_line(Untrusted::new(folder), MAX_SHOWN);
-            return Err(ErrorShape::invalid(format!("no folder `{shown}`")));
+        let shown = || clean_line(Untrusted::new(folder), MAX_SHOWN);
+        if !path.is_absolute() {
+            return Err(ErrorShape::invalid(format!("not an absolute path: `{}`", shown())));
+        }
+        if !path.is_dir() {
+            return Err(ErrorShape::invalid(format!("no folder `{}`", shown())));
         }
         let elsewhere = self.gateway.active.load().agent_in(&agent, path);
         elsewhere.map_err(|error| ErrorShape::invalid(error.to_string()))
@@ -90,7 +93,7 @@ impl RequestContext<'_> {
     /// session of the given agent, or of the default one.
     fn session(&self, key: &str, agent: Option<&str>) -> Reply<SessionKey> {
         if key.trim().is_empty() {
-            return Err(ErrorShape::invalid("invalid session key: blank"));
+            return Err(ErrorShape::invalid("invalid session key: it is blank"));
         }
         let active = self.gateway.active.load();
         let agent = agent.unwrap_or_else(|| active.default_agent());

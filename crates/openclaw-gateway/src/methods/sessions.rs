@@ -1,5 +1,6 @@
 //! Methods that list, describe, change and delete sessions.
 
+use std::error::Error as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use openclaw_protocol::sessions::{
@@ -198,7 +199,7 @@ pub(super) async fn delete(
 pub(super) async fn defaults(asked: &RequestContext<'_>) -> Defaults {
     let Ok(service) = asked.agent(None) else { return Defaults::default() };
     let model = service.models.in_use().await.name.clone();
-    let context_tokens = service.models.window(&model);
+    let context_tokens = service.window(&model);
     Defaults { model_provider: None, model: Some(model), context_tokens }
 }
 
@@ -238,7 +239,7 @@ async fn described(gateway: &Gateway, session: &Session) -> Row {
         (None, Some(service)) => Some(service.models.in_use().await.name.clone()),
         (None, None) => None,
     };
-    let window = service.zip(model.as_deref()).and_then(|(it, model)| it.models.window(model));
+    let window = service.zip(model.as_deref()).and_then(|(it, model)| it.window(model));
     let usage = usage::last(gateway, session).await;
     let tokens = |number: u64| number.to_string().parse::<f64>().ok();
     Row {
@@ -360,6 +361,28 @@ pub(crate) async fn announce(gateway: &Gateway, key: &SessionKey, reason: &str) 
 /// Converts an error of the store for a caller.
 #[allow(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
 pub(super) fn store_error(error: StoreError) -> ErrorShape {
-    tracing::warn!(%error, "session store failed");
-    ErrorShape::unavailable(error.to_string())
+    let words = with_causes(&error);
+    match error {
+        // A retry would not help.
+        StoreError::TooLong { .. }
+        | StoreError::TooDeep { .. }
+        | StoreError::TooMany { .. }
+        | StoreError::OtherAgent { .. } => ErrorShape::invalid(words),
+        _ => {
+            tracing::warn!(error = %words, "session store failed");
+            ErrorShape::unavailable(words)
+        }
+    }
+}
+
+/// An error of the store and its causes, in one line.
+pub(crate) fn with_causes(error: &StoreError) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(it) = cause {
+        words.push_str(": ");
+        words.push_str(&it.to_string());
+        cause = it.source();
+    }
+    words
 }

@@ -81,7 +81,7 @@ impl Params {
     /// # Errors
     /// Returns what is wrong with them, for the server.
     pub(super) fn read(params: &Value) -> Result<Self, String> {
-        let raw = RawParams::deserialize(params).map_err(|error| format!("invalid: {error}"))?;
+        let raw = RawParams::deserialize(params).map_err(|error| error.to_string())?;
         if raw.messages.is_empty() {
             return Err("no messages".to_owned());
         }

@@ -293,7 +293,8 @@ async fn answer(surface: Arc<dyn Endpoint>, asked: Asked, most: usize) -> (Strin
     }
     let (size, most) = (text.len() / 1024, most / 1024);
     let words = format!("the response has {size} KB; at most {most} KB are allowed, request less");
-    let text = response(&id, &method, Err(&ErrorShape::unavailable(words)));
+    let error = ErrorShape { retryable: None, ..ErrorShape::unavailable(words) };
+    let text = response(&id, &method, Err(&error));
     (id, text)
 }
 

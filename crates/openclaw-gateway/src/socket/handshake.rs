@@ -128,7 +128,11 @@ fn admit(
     let params: ConnectParams = params_of(method, params)
         .map_err(|error| Rejection::new(error, "invalid connect params"))?;
     if !(params.min_protocol..=params.max_protocol).contains(&PROTOCOL_VERSION) {
-        let error = ErrorShape::invalid("protocol mismatch").with_details(&json!({
+        let (from, to) = (params.min_protocol, params.max_protocol);
+        let words = format!(
+            "protocol mismatch: the gateway uses version {PROTOCOL_VERSION}, the client {from} to {to}"
+        );
+        let error = ErrorShape::invalid(words).with_details(&json!({
             "code": detail::PROTOCOL_MISMATCH,
             "clientMinProtocol": params.min_protocol,
             "clientMaxProtocol": params.max_protocol,
@@ -178,8 +182,9 @@ pub(super) fn check_token(
         // others.
         && !(access.is_some() && is_local)
     {
-        let mut error = ErrorShape::new(ErrorCode::Unavailable, "too many wrong tokens")
-            .with_detail(detail::AUTH_RATE_LIMITED);
+        let words = format!("too many wrong tokens; retry in {} s", wait.as_secs() + 1);
+        let mut error =
+            ErrorShape::new(ErrorCode::Unavailable, words).with_detail(detail::AUTH_RATE_LIMITED);
         error.retryable = Some(true);
         error.retry_after_ms = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
         return Err(Rejection::new(error, "too many wrong tokens"));

@@ -66,6 +66,12 @@ async fn a_disconnected_server_stays_off_until_it_is_reconnected_or_its_entry_ch
     let (message, code, hint) = refused(&me, "mcp.call", call.clone()).await;
     assert_eq!((message.as_str(), code.as_str()), ("`a` was disconnected", "SERVER_UNAVAILABLE"));
     assert!(hint.contains("/mcp refresh a"), "{hint}");
+    let (message, ..) = refused(&me, "mcp.call", json!({ "tool": "a.count" })).await;
+    assert_eq!(message, "`a` was disconnected");
+    let told = ask(&me, "status", json!({})).await;
+    let servers = told["mcp"]["servers"].as_array().unwrap();
+    let off = servers.iter().find(|server| server["name"] == "a").unwrap();
+    assert_eq!(off["state"], "closed", "{told}");
     // An unrelated change leaves it off.
     place.write(&config(&json!({ "a": a, "b": entry(&Script::new().name("another")) })));
     assert_eq!(ask(&me, "mcp.reload", json!({})).await["restarted"], json!(["b"]));

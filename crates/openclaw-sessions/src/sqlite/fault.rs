@@ -54,12 +54,17 @@ impl DatabaseError {
             Self::Database(error) => error,
         };
         let code = code_of(&error);
-        let (path, source) = (path.to_owned(), Box::new(error));
+        let is_queue_full = matches!(error, sqlx::Error::PoolTimedOut);
+        // `sqlx` would say it twice, with the code.
+        let words = error.as_database_error().map(|it| it.message().to_owned());
+        let source: Box<dyn std::error::Error + Send + Sync> = match words {
+            Some(words) => words.into(),
+            None => Box::new(error),
+        };
+        let path = path.to_owned();
         match code.map(|code| (code & 0xff, code)) {
             _ if corrupt => StoreError::Corrupt { path, source },
-            _ if matches!(*source, sqlx::Error::PoolTimedOut) => {
-                StoreError::Locked { path, waited: QUEUE_TIMEOUT }
-            }
+            _ if is_queue_full => StoreError::Locked { path, waited: QUEUE_TIMEOUT },
             // SQLITE_BUSY, SQLITE_LOCKED
             Some((5 | 6, _)) => StoreError::Locked { path, waited: patience },
             // SQLITE_FULL

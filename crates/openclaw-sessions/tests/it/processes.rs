@@ -154,7 +154,7 @@ async fn the_lease_of_a_process_that_lives_is_kept_and_that_of_a_killed_one_is_f
     assert!(matches!(&busy, LeaseError::Busy { by, .. } if by == "other process"), "{busy}");
     assert_eq!(
         busy.to_string(),
-        "session k is in use by other process; wait until it finishes, or use another session"
+        "session `k` is in use by other process; wait until it finishes, or use another session"
     );
     other.kill();
     store.lease(&k, "this process", LONG).await.unwrap();

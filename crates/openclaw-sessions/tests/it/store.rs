@@ -75,7 +75,7 @@ async fn a_session_of_another_agent_is_not_opened() {
     let error = store.open(&key("k"), "other").await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "session k belongs to agent main; use that agent or another session"
+        "session `k` belongs to agent `main`; use that agent or another session"
     );
 }
 

@@ -145,7 +145,8 @@ impl Settings {
             let Some(value) = variables.get(name) else { return usual };
             value.parse().ok().filter(|it| range.contains(it)).unwrap_or_else(|| {
                 let (from, to) = (range.start(), range.end());
-                problems.push(format!("{name} must be a number from {from} to {to}"));
+                problems
+                    .push(format!("{name} must be a number from {from} to {to}; {usual} is used"));
                 usual
             })
         };
@@ -243,7 +244,7 @@ impl Variables<'_> {
         let url = Url::parse(&address).ok();
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         // Without the value, which may contain a password.
-        url.ok_or_else(|| Off::Unusable(format!("{name} must be a URL: `{LOCAL}`")))
+        url.ok_or_else(|| Off::Unusable(format!("{name} must be a URL, such as `{LOCAL}`")))
     }
 
     fn headers(&self) -> Vec<(String, SecretString)> {
@@ -278,7 +279,8 @@ impl Variables<'_> {
         }
         let Some(name) = self.get(NAME) else { return TraceSampler::default() };
         TraceSampler::named(&name, known).unwrap_or_else(|| {
-            problems.push(format!("{NAME} is `{}`, which is unknown", name.escape_debug()));
+            let name = name.escape_debug();
+            problems.push(format!("{NAME} is `{name}`, which is unknown; the default is used"));
             TraceSampler::default()
         })
     }

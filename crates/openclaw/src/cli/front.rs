@@ -263,7 +263,7 @@ Exit codes: 0 stopped, or was not running; 1 still running.")]
     #[command(
         subcommand,
         after_help = "Example:
-  openclaw gateway token create --name phone --scope read,write"
+  openclaw gateway token create --name phone --scope operator.write"
     )]
     Token(TokenCommand),
 }
@@ -272,11 +272,12 @@ Exit codes: 0 stopped, or was not running; 1 still running.")]
 pub(crate) enum TokenCommand {
     /// Create an access token with limited scopes, and print it
     #[command(after_help = "Examples:
-  openclaw gateway token create --name phone --scope read,write
-  openclaw gateway token create --name dashboard --scope read
+  openclaw gateway token create --name phone --scope operator.write,operator.approvals
+  openclaw gateway token create --name dashboard --scope operator.read
 
-The token is shown once: only its hash is stored. A running gateway accepts it immediately. The scope \
-`write` includes `read`, `read` includes `metrics`, and `admin` includes all others.")]
+The token is shown once: only its hash is stored. A running gateway accepts it immediately. \
+`operator.write` includes `operator.read`, which includes `operator.metrics`; `operator.admin` includes all \
+others. `operator.` can be omitted: `--scope read`.")]
     Create {
         /// The name of the token, for `list` and `revoke`
         #[arg(long, value_name = "NAME")]
@@ -304,16 +305,22 @@ Exit codes: 0 revoked, 2 no such token.")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TokenScope {
     /// Read everything
+    #[value(name = "operator.read", alias = "read")]
     Read,
     /// Read metrics (`/metrics`, `openclaw top`)
+    #[value(name = "operator.metrics", alias = "metrics")]
     Metrics,
     /// Chat and call tools that need no approval
+    #[value(name = "operator.write", alias = "write")]
     Write,
     /// Approve calls, and call tools that need an approval
+    #[value(name = "operator.approvals", alias = "approvals")]
     Approvals,
     /// Answer questions
+    #[value(name = "operator.questions", alias = "questions")]
     Questions,
     /// Everything, including changes to the configuration
+    #[value(name = "operator.admin", alias = "admin")]
     Admin,
 }
 

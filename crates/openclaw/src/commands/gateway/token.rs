@@ -1,5 +1,7 @@
 //! `openclaw gateway token create | list | revoke`: access tokens for clients on other machines.
 
+use std::io::ErrorKind;
+
 use comfy_table::{Attribute, Cell};
 use openclaw_gateway::tokens::{TokenError, TokenStore};
 use openclaw_protocol::Scope;
@@ -96,6 +98,12 @@ impl From<TokenError> for CommandError {
                 .hint("run `openclaw gateway token list` to list the tokens"),
             TokenError::TooMany => Self::failed(error.to_string())
                 .hint("run `openclaw gateway token revoke NAME` to revoke one"),
+            TokenError::File { error: ref cause, .. }
+                if matches!(cause.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) =>
+            {
+                Self::failed(error.to_string())
+                    .hint("the file is damaged: delete it, and create the tokens again")
+            }
             TokenError::File { .. } => Self::failed(error.to_string()),
         }
     }
