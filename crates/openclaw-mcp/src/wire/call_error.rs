@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use openclaw_content::{Untrusted, clean_line};
 use openclaw_oauth::error::AuthError;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Closed;
@@ -11,7 +13,7 @@ use super::Closed;
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The server responded with an error, here as raw JSON.
-    #[error("the server returned an error")]
+    #[error("the server returned {}", rpc(.0))]
     Rpc(Box<RawValue>),
     /// The call timed out; a cancellation was sent to the server.
     #[error("timed out after {} ms", .0.as_millis())]
@@ -97,6 +99,22 @@ impl CallError {
 
 fn again(retry_after: &Option<Duration>) -> String {
     retry_after.map(|after| format!("; retry in {} s", after.as_secs())).unwrap_or_default()
+}
+
+/// Describes a JSON-RPC error. Its message is untrusted, and sanitized to one line.
+fn rpc(error: &RawValue) -> String {
+    #[derive(Deserialize)]
+    struct RpcError {
+        code: i64,
+        #[serde(default)]
+        message: String,
+    }
+    match serde_json::from_str::<RpcError>(error.get()) {
+        Ok(RpcError { code, message }) => {
+            format!("error {code}{}", quoted(&clean_line(Untrusted::new(&message), 200)))
+        }
+        Err(_) => "an error that cannot be parsed".to_owned(),
+    }
 }
 
 fn quoted(body: &str) -> String {
