@@ -177,7 +177,7 @@ async fn start(server: &Arc<Server>) -> Vec<Check> {
     checks.push(Check::good(format!("{tools}, {resources}, {prompts}")));
     for dropped in &server.cache().inventory().left_out {
         let name = line(&dropped.name);
-        checks.push(Check::note(format!("skipped `{name}`: {}", dropped.reason)));
+        checks.push(Check::note(format!("skipped {} `{name}`: {}", dropped.kind, dropped.reason)));
     }
     checks
 }
