@@ -261,8 +261,9 @@ impl FailedHandshake {
 
     /// The server does not support the configured version.
     fn other_era() -> Self {
-        let cause = "the server does not support the configured `protocolVersion`".to_owned();
-        Self { cause, is_answer: true }
+        let cause = "the server does not support the configured `protocolVersion`; remove it from \
+                     the entry, or set another one";
+        Self { cause: cause.to_owned(), is_answer: true }
     }
 
     fn initialized(error: &ClientInitializeError, log: &ServerLog) -> Self {
