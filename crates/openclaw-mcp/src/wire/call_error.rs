@@ -34,7 +34,7 @@ pub enum CallError {
     #[error(transparent)]
     Auth(AuthError),
     /// The server denied access (403).
-    #[error("the server denied access")]
+    #[error("the server denied access (403)")]
     Forbidden {
         /// The `WWW-Authenticate` header. Untrusted.
         challenge: Option<String>,
@@ -81,6 +81,9 @@ pub enum CallError {
     /// The server requested input that was not provided.
     #[error("the server requested {0}")]
     AskedFor(String),
+    /// The server cancelled the task that executes the call.
+    #[error("the server cancelled the task")]
+    TaskCancelled,
     /// The server is unreachable.
     #[error(transparent)]
     Unreachable(#[from] Unreachable),

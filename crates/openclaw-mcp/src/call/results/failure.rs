@@ -133,7 +133,7 @@ pub fn call_failed(error: CallError, origin: ResponseOrigin<'_>) -> ToolOutcome 
             return failure_with(ToolFailure::Unavailable, words, Untrusted::new(&cause), origin);
         }
         CallError::Forbidden { .. } => {
-            (ToolFailure::Unavailable, format!("{server} denied access with the configured key."))
+            (ToolFailure::Unavailable, format!("{server} denied access (HTTP 403)."))
         }
         CallError::RateLimited { retry_after } => {
             let again =
@@ -174,6 +174,9 @@ pub fn call_failed(error: CallError, origin: ResponseOrigin<'_>) -> ToolOutcome 
         CallError::Redirected { .. } => {
             let words = "redirects to another origin, to which its credentials must not be sent";
             (ToolFailure::Unavailable, format!("{server} {words}."))
+        }
+        CallError::TaskCancelled => {
+            (ToolFailure::Protocol, format!("{server} cancelled the task that executes the call."))
         }
         CallError::AskedFor(what) => (ToolFailure::Protocol, format!("{server} requested {what}.")),
         CallError::Unreachable(unreachable) => (

@@ -80,7 +80,7 @@ pub enum RemoteError {
         source: AuthError,
     },
     /// The server denied access (403).
-    #[error("the server denied access")]
+    #[error("the server denied access (403)")]
     Forbidden {
         /// The `WWW-Authenticate` header. Untrusted.
         challenge: Option<String>,
