@@ -318,13 +318,14 @@ fn blame_proxy(plan: &RemotePlan, unreachable: Unreachable) -> Unreachable {
     };
     let Unreachable { problem, cause, .. } = &unreachable;
     let what = match problem {
-        ReachProblem::Dns => "cannot be resolved",
-        ReachProblem::ConnectTimedOut => "timed out",
-        ReachProblem::Proxy => "is not reachable",
+        ReachProblem::Dns => " cannot be resolved",
+        ReachProblem::ConnectTimedOut => " timed out",
+        // It may also have refused to connect.
+        ReachProblem::Proxy => "",
         _ => return unreachable,
     };
     let Some(proxy) = proxy else { return unreachable };
-    let cause = format!("`{proxy}` {what}: {cause}");
+    let cause = format!("`{proxy}`{what}: {cause}");
     Unreachable { problem: ReachProblem::Proxy, address: None, cause }
 }
 
