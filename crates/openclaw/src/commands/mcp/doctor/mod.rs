@@ -190,7 +190,8 @@ fn look_further(server: &Server, wrote: bool) -> String {
              it may not be an MCP server, or may need an argument such as `stdio`",
             machine::command_line(stdio)
         ),
-        _ => format!("run `openclaw mcp logs {}`", server.name()),
+        Transport::Stdio(_) => format!("run `openclaw mcp logs {}`", server.name()),
+        Transport::Http(_) => "check the log of the server".to_owned(),
     }
 }
 
