@@ -270,9 +270,11 @@ impl RemoteError {
                     return None;
                 }
             },
-            Self::NotMcp { .. } | Self::WebPage { .. } => {
-                "check the path in `url`: many servers use `/mcp` or `/sse`"
+            Self::NotMcp { .. } => {
+                "check the path in `url` (many servers use `/mcp` or `/sse`), and the log of the \
+                 server"
             }
+            Self::WebPage { .. } => "check the path in `url`: many servers use `/mcp` or `/sse`",
             Self::UnknownVersion { .. } => "a newer version of this program may support it",
             Self::Refused { .. } => "check the path in `url`, and the log of the server",
             Self::Setting { setting, .. } => return Some(format!("correct {setting}")),
