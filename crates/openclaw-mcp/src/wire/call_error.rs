@@ -174,9 +174,9 @@ pub struct Unreachable {
 /// Describes a failure with the address, where it says more.
 fn failed_at(problem: &ReachProblem, address: Option<&str>) -> String {
     match (problem, address) {
-        (ReachProblem::Connect, Some(address)) => format!("cannot connect to {address}"),
-        (ReachProblem::ConnectTimedOut, Some(address)) => {
-            format!("connecting to {address} timed out")
+        // The cause says that it timed out.
+        (ReachProblem::Connect | ReachProblem::ConnectTimedOut, Some(address)) => {
+            format!("cannot connect to {address}")
         }
         (ReachProblem::Dns, Some(address)) => format!("cannot resolve the host name of {address}"),
         (problem, _) => problem.to_string(),

@@ -321,9 +321,8 @@ fn blame_proxy(plan: &RemotePlan, unreachable: Unreachable) -> Unreachable {
     let Unreachable { problem, cause, .. } = &unreachable;
     let what = match problem {
         ReachProblem::Dns => " cannot be resolved",
-        ReachProblem::ConnectTimedOut => " timed out",
-        // It may also have refused to connect.
-        ReachProblem::Proxy => "",
+        // The cause says that it timed out, or refused to connect.
+        ReachProblem::ConnectTimedOut | ReachProblem::Proxy => "",
         _ => return unreachable,
     };
     let Some(proxy) = proxy else { return unreachable };
