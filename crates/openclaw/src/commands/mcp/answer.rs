@@ -114,6 +114,9 @@ fn failed(outcome: &Outcome, exit: Exit, what: &str) -> CommandError {
         Some(Failure::TimedOut) => {
             CommandError::new(exit, text).hint("use `--timeout MS` to allow more time")
         }
+        Some(Failure::Unavailable) if outcome.details.server.is_some() => {
+            CommandError::new(exit, text).hint(format!("run `openclaw mcp doctor {server}`"))
+        }
         Some(_) => CommandError::new(exit, text),
         None => {
             let (ours, theirs) = words_of_failure(outcome);
