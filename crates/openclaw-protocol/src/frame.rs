@@ -55,7 +55,7 @@ pub enum FrameError {
     #[error("invalid frame: {0}")]
     Json(#[from] serde_json::Error),
     /// A field is missing.
-    #[error("a `{kind}` frame needs `{field}`")]
+    #[error("a frame of the type `{kind}` needs `{field}`")]
     Missing {
         /// The kind of frame.
         kind: &'static str,

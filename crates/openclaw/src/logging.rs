@@ -63,13 +63,15 @@ fn dropped_as_json(lines: u64) -> String {
 /// Caps the levels of all libraries: at debug and trace they log URLs with passwords and whole
 /// messages, such as `tungstenite` the handshake with the token; `rmcp` logs authorization codes at
 /// debug. `notify` logs every event of a watched folder: if the log is written to that folder, each
-/// line would cause the next one.
+/// line would cause the next one. `rustls_platform_verifier` logs certificates that it rejects as
+/// errors, which we report ourselves.
 fn quiet() -> Targets {
     Targets::new()
         .with_default(LevelFilter::INFO)
         .with_target("openclaw", LevelFilter::TRACE)
         .with_target("rmcp", LevelFilter::WARN)
         .with_target("notify", LevelFilter::WARN)
+        .with_target("rustls_platform_verifier", LevelFilter::OFF)
 }
 
 /// Parses a level, or levels per module: `info,openclaw_mcp=debug`.

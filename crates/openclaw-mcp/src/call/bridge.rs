@@ -416,7 +416,7 @@ pub(crate) fn limited(server: &str, wait: RetryAfter) -> String {
         AskedBy::Us => {
             format!("Too many calls to MCP server '{server}' (`rateLimit` in its entry).")
         }
-        AskedBy::Server => format!("MCP server '{server}' is rate limiting calls."),
+        AskedBy::Server => format!("MCP server '{server}' has asked for a pause."),
     };
     format!("{server} Retry in {seconds} s.")
 }

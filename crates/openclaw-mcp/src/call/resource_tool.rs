@@ -149,6 +149,9 @@ impl ResourceTool {
                 None => fail(ToolFailure::Unavailable, "No such MCP server, or it is not running."),
             },
             Ok(Arguments { server: None, uri: Some(_) }) => wrong("`uri` requires `server`."),
+            Ok(Arguments { server: Some(server), uri: None }) if self.member(&server).is_none() => {
+                fail(ToolFailure::Unavailable, "No such MCP server, or it is not running.")
+            }
             Ok(Arguments { server, uri: None }) => self.list_resources(server.as_deref()),
             Err(_) => wrong("Expected arguments: `server` and `uri`, both strings."),
         }
@@ -212,7 +215,10 @@ impl ResourceTool {
         let mut content = vec![Content::Text(text)];
         if all.len() > MAX_LISTED {
             let rest = all.len() - MAX_LISTED;
-            let words = format!("{rest} more are not listed; pass `server` to list one server.");
+            let words = match server {
+                None => format!("{rest} more are not listed; pass `server` to list one server."),
+                Some(_) => format!("{rest} more are not listed."),
+            };
             content.push(Content::Text(Text::ours(words)));
         }
         ToolOutcome { content, is_error: false, details: Box::new(details) }

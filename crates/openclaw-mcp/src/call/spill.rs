@@ -67,7 +67,7 @@ impl Spill {
         if !fs::symlink_metadata(&folder)?.is_dir() {
             return Err(io::Error::new(
                 io::ErrorKind::NotADirectory,
-                "the folder for large results is a symbolic link",
+                "the folder is a symbolic link",
             ));
         }
         // An existing folder may be accessible to others.

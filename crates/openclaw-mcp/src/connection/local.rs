@@ -261,12 +261,18 @@ impl FailedHandshake {
 
     /// The server does not support the configured version.
     fn other_era() -> Self {
-        let cause = "the server does not support the configured `protocolVersion`".to_owned();
-        Self { cause, is_answer: true }
+        let cause = "the server does not support the configured `protocolVersion`; remove it from \
+                     the entry, or set another one";
+        Self { cause: cause.to_owned(), is_answer: true }
     }
 
     fn initialized(error: &ClientInitializeError, log: &ServerLog) -> Self {
-        let is_answer = matches!(error, ClientInitializeError::JsonRpcError(_));
+        // After any other failure we close the connection, so that the server exits.
+        let is_answer = !matches!(
+            error,
+            ClientInitializeError::ConnectionClosed(_)
+                | ClientInitializeError::TransportError { .. }
+        );
         Self { cause: plain(error, log), is_answer }
     }
 }
@@ -291,7 +297,17 @@ pub(crate) fn plain(error: &ClientInitializeError, log: &ServerLog) -> String {
         ClientInitializeError::ConnectionClosed(_) => "the server closed the connection".to_owned(),
         ClientInitializeError::ExpectedInitResponse(_)
         | ClientInitializeError::ExpectedInitResult(_) => {
-            "unexpected response to the handshake".to_owned()
+            "the server's response to the handshake is invalid".to_owned()
+        }
+        // The rest of its text names our Rust types.
+        ClientInitializeError::TransportError { error, .. } => {
+            log.clean(&error.error.to_string(), 300)
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let versions: Vec<_> = server_supported.iter().map(|it| it.as_str()).collect();
+            let versions = log.clean(&versions.join(", "), 200);
+            let which = if versions.is_empty() { "" } else { ", but " };
+            format!("the server supports none of the known protocol versions{which}{versions}")
         }
         other => log.clean(&other.to_string(), 300),
     }

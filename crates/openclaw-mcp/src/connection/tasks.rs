@@ -213,9 +213,7 @@ impl Connection {
             guard.is_over =
                 matches!(task.status, Status::Completed | Status::Failed | Status::Cancelled);
             match (task.status, self.era) {
-                (Status::Cancelled, _) => {
-                    return Err(CallError::Protocol("the server cancelled the task".to_owned()));
-                }
+                (Status::Cancelled, _) => return Err(CallError::TaskCancelled),
                 // The requests for input arrive while the result is awaited.
                 (Status::InputRequired | Status::Completed | Status::Failed, Era::Legacy) => {
                     let left = end.saturating_duration_since(Instant::now());

@@ -155,7 +155,7 @@ impl<T> ReadList<T> {
         let left_out = |name, reason| LeftOut { kind, name, reason };
         let rest = (more_dropped > 0)
             .then(|| left_out("(others)".to_owned(), format!("{more_dropped} more are unusable")));
-        let cut = cut.map(|reason| left_out("(the list)".to_owned(), reason.to_owned()));
+        let cut = cut.map(|reason| left_out("(the rest)".to_owned(), reason.to_owned()));
         let dropped = dropped.into_iter().map(|dropped| left_out(dropped.name, dropped.reason));
         Self { entries, left_out: dropped.chain(rest).chain(cut).collect() }
     }

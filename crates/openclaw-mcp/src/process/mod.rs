@@ -68,8 +68,8 @@ pub enum SpawnError {
         /// The interpreter in its first line.
         interpreter: String,
     },
-    /// It exists, but its dynamic loader does not.
-    #[error("cannot load `{0}`; is it built for another system?")]
+    /// It exists, but its dynamic loader does not, or it is not a program.
+    #[error("cannot load `{0}`; is it built for another system, or a script without `#!`?")]
     NoLoader(String),
     /// It is a folder.
     #[error("`{0}` is a folder, not a program")]
@@ -204,6 +204,9 @@ fn is_folder(launch: &Launch) -> bool {
     launch.program.contains(std::path::is_separator) && path.is_dir()
 }
 
+/// The error of the operating system for a file that is not a program.
+const ENOEXEC: i32 = 8;
+
 fn spawn_error(launch: &Launch, cause: std::io::Error) -> SpawnError {
     let program = launch.program.clone();
     match cause.kind() {
@@ -217,6 +220,7 @@ fn spawn_error(launch: &Launch, cause: std::io::Error) -> SpawnError {
         }
         std::io::ErrorKind::PermissionDenied if is_folder(launch) => SpawnError::IsFolder(program),
         std::io::ErrorKind::PermissionDenied => SpawnError::Denied(program),
+        _ if cfg!(unix) && cause.raw_os_error() == Some(ENOEXEC) => SpawnError::NoLoader(program),
         _ => SpawnError::Other { program, cause },
     }
 }

@@ -32,7 +32,7 @@ use crate::server::Ended;
 use crate::server::live::{ListChanges, LiveConnection};
 use crate::server::log::ServerLog;
 use crate::server::supervisor::{Dial, DialError, ServerError};
-use crate::wire::{TimeLimits, Traffic};
+use crate::wire::{CallError, TimeLimits, Traffic};
 
 /// The timeout of all lists of a server together, unless its own timeout is longer.
 const ALL_LISTS: Duration = Duration::from_secs(30);
@@ -134,7 +134,12 @@ impl Dial for ServerDial {
                 connection.close(ShutdownTimeouts::default()).await;
                 let message = format!("listing tools failed: {error}");
                 let gist = Some("listing tools failed");
-                let trouble = ServerError { message, gist, ..ServerError::default() };
+                let hint = match error {
+                    CallError::TimedOut(_) => "check the server, or set a longer `timeout`",
+                    _ => "check the log of the server, and whether there is a newer version",
+                };
+                let hint = Some(hint.to_owned());
+                let trouble = ServerError { message, hint, gist, ..ServerError::default() };
                 return Err(DialError::Failed(trouble));
             }
         }
@@ -389,6 +394,9 @@ impl From<LocalConnectError> for ServerError {
             }
             LocalConnectError::TimedOut { .. } => {
                 Some("if it is slow to start, set a longer `timeout` in its entry")
+            }
+            LocalConnectError::Refused { .. } => {
+                Some("check its entry, and whether there is a newer version of the server")
             }
             _ => None,
         };

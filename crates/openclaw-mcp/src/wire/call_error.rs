@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use openclaw_content::{Untrusted, clean_line};
 use openclaw_oauth::error::AuthError;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Closed;
@@ -11,7 +13,7 @@ use super::Closed;
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The server responded with an error, here as raw JSON.
-    #[error("the server returned an error")]
+    #[error("the server returned {}", rpc(.0))]
     Rpc(Box<RawValue>),
     /// The call timed out; a cancellation was sent to the server.
     #[error("timed out after {} ms", .0.as_millis())]
@@ -32,7 +34,7 @@ pub enum CallError {
     #[error(transparent)]
     Auth(AuthError),
     /// The server denied access (403).
-    #[error("the server denied access")]
+    #[error("the server denied access (403)")]
     Forbidden {
         /// The `WWW-Authenticate` header. Untrusted.
         challenge: Option<String>,
@@ -79,6 +81,9 @@ pub enum CallError {
     /// The server requested input that was not provided.
     #[error("the server requested {0}")]
     AskedFor(String),
+    /// The server cancelled the task that executes the call.
+    #[error("the server cancelled the task")]
+    TaskCancelled,
     /// The server is unreachable.
     #[error(transparent)]
     Unreachable(#[from] Unreachable),
@@ -97,6 +102,22 @@ impl CallError {
 
 fn again(retry_after: &Option<Duration>) -> String {
     retry_after.map(|after| format!("; retry in {} s", after.as_secs())).unwrap_or_default()
+}
+
+/// Describes a JSON-RPC error. Its message is untrusted, and sanitized to one line.
+fn rpc(error: &RawValue) -> String {
+    #[derive(Deserialize)]
+    struct RpcError {
+        code: i64,
+        #[serde(default)]
+        message: String,
+    }
+    match serde_json::from_str::<RpcError>(error.get()) {
+        Ok(RpcError { code, message }) => {
+            format!("error {code}{}", quoted(&clean_line(Untrusted::new(&message), 200)))
+        }
+        Err(_) => "an error that cannot be parsed".to_owned(),
+    }
 }
 
 fn quoted(body: &str) -> String {
@@ -153,9 +174,9 @@ pub struct Unreachable {
 /// Describes a failure with the address, where it says more.
 fn failed_at(problem: &ReachProblem, address: Option<&str>) -> String {
     match (problem, address) {
-        (ReachProblem::Connect, Some(address)) => format!("cannot connect to {address}"),
-        (ReachProblem::ConnectTimedOut, Some(address)) => {
-            format!("connecting to {address} timed out")
+        // The cause says that it timed out.
+        (ReachProblem::Connect | ReachProblem::ConnectTimedOut, Some(address)) => {
+            format!("cannot connect to {address}")
         }
         (ReachProblem::Dns, Some(address)) => format!("cannot resolve the host name of {address}"),
         (problem, _) => problem.to_string(),

@@ -167,7 +167,11 @@ pub(super) fn peek(line: &[u8]) -> LineKind<'_> {
     let answer = match (envelope.result, envelope.error) {
         (Some(result), _) => Ok(JsonRef::from(result)),
         (None, Some(error)) => Err(error),
-        (None, None) => return LineKind::Garbage,
+        // With the id of a call, it is a response: the call fails immediately instead of timing out.
+        (None, None) => match envelope.id.and_then(CallId::parse) {
+            Some(id) => return LineKind::Answer(id, Err(RawValue::NULL)),
+            None => return LineKind::Garbage,
+        },
     };
     match (envelope.id.filter(|id| id.get() != "null"), answer) {
         (None, Err(error)) => LineKind::Nameless(error),
@@ -219,6 +223,10 @@ mod tests {
             matches!(peek(null.as_bytes()), LineKind::Answer(_, Ok(result)) if result.get() == "null")
         );
         assert!(matches!(peek(br#"{"id":7,"result":{"#), LineKind::Garbage));
+        for rest in ["", r#","error":null"#] {
+            let neither = format!(r#"{{"jsonrpc":"2.0","id":{OURS}{rest}}}"#);
+            assert!(matches!(peek(neither.as_bytes()), LineKind::Answer(_, Err(_))), "{neither}");
+        }
     }
 
     #[test]

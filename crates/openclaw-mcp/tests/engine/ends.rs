@@ -106,3 +106,22 @@ async fn a_server_that_exits_at_startup_and_leaves_a_child_is_quoted_immediately
     assert_eq!(words.last_lines, ["license missing"]);
     assert_nothing_left("sleep 511111.25").await;
 }
+
+#[tokio::test]
+#[cfg(unix)]
+async fn an_invalid_handshake_response_is_reported_although_the_server_exits_afterwards() {
+    let command = r#"while read -r line; do
+        id=${line#*\"id\":}
+        echo "{\"jsonrpc\":\"2.0\",\"id\":${id%%,*},\"result\":{}}"
+    done"#;
+    let launch = Launch {
+        program: "/bin/sh".to_owned(),
+        args: vec!["-c".to_owned(), command.to_owned()],
+        env: BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned().into())]),
+        cwd: None,
+    };
+    let plan = LocalOptions { launch, timeout: FOREVER, ..plan(&Script::new()) };
+    let error = soon(local::open(plan, &Guard::none())).await.unwrap_err();
+    assert!(matches!(error, LocalConnectError::Refused { .. }), "{error:?}");
+    assert!(error.to_string().contains("response to the handshake is invalid"), "{error}");
+}

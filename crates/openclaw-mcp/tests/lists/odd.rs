@@ -27,7 +27,7 @@ async fn a_value_that_is_not_a_list_is_an_error_and_null_is_empty() {
     let connection = connect(answering(answers)).await;
     match connection.list_tools(LIMITS).await {
         Err(CallError::Protocol(message)) => {
-            assert!(message.contains("tools/list is not a list"), "{message}");
+            assert!(message.contains("tools/list is invalid"), "{message}");
             assert!(message.chars().count() < 300 && !message.contains('\u{1b}'), "{message}");
         }
         other => panic!("{other:?}"),

@@ -83,10 +83,13 @@ pub(super) async fn secure(
     })
 }
 
-/// Describes a failed handshake. The library's words for a peer without TLS are for programmers.
+/// Describes a failed handshake. Some words of the library are for programmers.
 fn described(error: &io::Error) -> String {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(Error::InvalidMessage(_)) => "the gateway does not use TLS".to_owned(),
+        Some(Error::InvalidCertificate(
+            CertificateError::UnknownIssuer | CertificateError::BadSignature,
+        )) => "the certificate is not signed by a trusted authority".to_owned(),
         _ => error.to_string(),
     }
 }

@@ -68,6 +68,7 @@ impl From<Error> for SocketError {
             | Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
                 Self::Lost(io::ErrorKind::UnexpectedEof.into())
             }
+            Error::Protocol(error) => Self::Protocol(error.to_string()),
             other => Self::Protocol(other.to_string()),
         }
     }

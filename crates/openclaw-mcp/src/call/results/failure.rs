@@ -175,6 +175,9 @@ pub fn call_failed(error: CallError, origin: ResponseOrigin<'_>) -> ToolOutcome 
             let words = "redirects to another origin, to which its credentials must not be sent";
             (ToolFailure::Unavailable, format!("{server} {words}."))
         }
+        CallError::TaskCancelled => {
+            (ToolFailure::Protocol, format!("{server} cancelled the task that executes the call."))
+        }
         CallError::AskedFor(what) => (ToolFailure::Protocol, format!("{server} requested {what}.")),
         CallError::Unreachable(unreachable) => (
             ToolFailure::Unavailable,

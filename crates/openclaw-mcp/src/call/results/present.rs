@@ -51,7 +51,7 @@ pub(super) fn present(answer: ReadAnswer<'_>, place: &ResponseContext<'_>) -> To
         Ok(for_user) => {
             details.untrusted = true;
             details.for_user = for_user;
-            let note = "A part of the result is for the user only; it is shown to the user.";
+            let note = "A part of the result is for the user only, and is left out here.";
             content.push(for_model(note));
         }
         Err(_) => return no_boundary(place),

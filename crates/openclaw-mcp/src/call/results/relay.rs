@@ -70,6 +70,10 @@ pub(crate) fn relayed(
 /// Returns the server's JSON-RPC error, if a call failed with one.
 pub(crate) fn raw_error(error: &CallError, source: &Source, wraps: bool) -> Option<RawReply> {
     let CallError::Rpc(raw) = error else { return None };
+    // Otherwise it is not an error that a client can parse.
+    if !raw.get().starts_with('{') {
+        return None;
+    }
     let json = match wraps {
         false => Some(raw.get().to_owned()),
         true => wrapped_error(raw.get(), source),

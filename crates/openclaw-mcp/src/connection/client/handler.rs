@@ -98,6 +98,9 @@ impl ClientHandler for ClientSide {
                 let answer = self.answer_elicitation(params.unwrap_or_default(), &context).await?;
                 Ok(CustomResult::new(to_json(&answer)))
             }
+            "sampling/createMessage" => {
+                Err(ErrorData::invalid_params("invalid parameters of a sampling request", None))
+            }
             TOO_LARGE => {
                 let limit = MAX_PARSED / 1024 / 1024;
                 let message = format!("the request is larger than {limit} MiB");

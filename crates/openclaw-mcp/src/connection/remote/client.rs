@@ -130,7 +130,10 @@ fn proxy(plan: &RemotePlan) -> Result<Option<Intercept>, RemoteError> {
 fn default_headers(plan: &RemotePlan) -> Result<HeaderMap, RemoteError> {
     let mut headers = HeaderMap::new();
     for (name, value) in &plan.headers {
-        let setting = || format!("the header `{name}`");
+        let setting = || match (name.as_str(), &plan.config.api_key) {
+            ("Authorization", Some(_)) => "`apiKey`".to_owned(),
+            _ => format!("the header `{name}`"),
+        };
         let parsed = HeaderName::from_bytes(name.as_bytes());
         let parsed = parsed.map_err(|_| bad(&setting(), "invalid header name"))?;
         if RESERVED.contains(&parsed) {

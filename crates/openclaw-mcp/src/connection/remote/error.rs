@@ -80,7 +80,7 @@ pub enum RemoteError {
         source: AuthError,
     },
     /// The server denied access (403).
-    #[error("the server denied access")]
+    #[error("the server denied access (403)")]
     Forbidden {
         /// The `WWW-Authenticate` header. Untrusted.
         challenge: Option<String>,
@@ -270,9 +270,11 @@ impl RemoteError {
                     return None;
                 }
             },
-            Self::NotMcp { .. } | Self::WebPage { .. } => {
-                "check the path in `url`: many servers use `/mcp` or `/sse`"
+            Self::NotMcp { .. } => {
+                "check the path in `url` (many servers use `/mcp` or `/sse`), and the log of the \
+                 server"
             }
+            Self::WebPage { .. } => "check the path in `url`: many servers use `/mcp` or `/sse`",
             Self::UnknownVersion { .. } => "a newer version of this program may support it",
             Self::Refused { .. } => "check the path in `url`, and the log of the server",
             Self::Setting { setting, .. } => return Some(format!("correct {setting}")),
@@ -327,13 +329,13 @@ fn blame_proxy(plan: &RemotePlan, unreachable: Unreachable) -> Unreachable {
     };
     let Unreachable { problem, cause, .. } = &unreachable;
     let what = match problem {
-        ReachProblem::Dns => "cannot be resolved",
-        ReachProblem::ConnectTimedOut => "timed out",
-        ReachProblem::Proxy => "is not reachable",
+        ReachProblem::Dns => " cannot be resolved",
+        // The cause says that it timed out, or refused to connect.
+        ReachProblem::ConnectTimedOut | ReachProblem::Proxy => "",
         _ => return unreachable,
     };
     let Some(proxy) = proxy else { return unreachable };
-    let cause = format!("`{proxy}` {what}: {cause}");
+    let cause = format!("`{proxy}`{what}: {cause}");
     Unreachable { problem: ReachProblem::Proxy, address: None, cause }
 }
 

@@ -263,9 +263,13 @@ async fn discover(
             Ok(found) if is_modern(&found.versions) => {
                 Ok(Some(HandshakeResponse { method: "server/discover", result }))
             }
-            _ => Err(CallError::Protocol(
-                "the server supports none of the known protocol versions".into(),
-            )),
+            _ => {
+                let words = match plan.only {
+                    Some(_) => "the server does not support the configured `protocolVersion`",
+                    None => "the server supports none of the known protocol versions",
+                };
+                Err(CallError::Protocol(words.to_owned()))
+            }
         },
         Err(CallError::Rpc(error)) => {
             let code = era::code(&error).unwrap_or_default();

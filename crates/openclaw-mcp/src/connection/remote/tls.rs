@@ -40,9 +40,13 @@ pub(super) async fn config(
     let provider = Arc::new(aws_lc_rs::default_provider());
     let identity = identity(settings).await?;
     let failed = |error: Error| bad("`tls`", tls_words(&error));
+    let distrusted = |error: Error| bad(setting_of_roots(plan), tls_words(&error));
     let trust: Option<Trust> = match settings.verify {
         _ if !needs_tls => None,
-        true => Some(verifier(roots(plan).await?, Arc::clone(&provider)).await.map_err(failed)?),
+        true => {
+            let verifier = verifier(roots(plan).await?, Arc::clone(&provider)).await;
+            Some(verifier.map_err(distrusted)?)
+        }
         false => Some(Arc::new(Unverified(Arc::clone(&provider)))),
     };
     let builder = ClientConfig::builder_with_provider(provider);
@@ -91,6 +95,15 @@ fn only_these(
 
 fn bundled() -> impl Iterator<Item = CertificateDer<'static>> {
     webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned()
+}
+
+/// Returns the setting that the additional CAs come from.
+fn setting_of_roots(plan: &RemotePlan) -> &'static str {
+    match (&plan.config.tls.ca_file, &plan.network.cert_file) {
+        (Some(_), _) => "`tls.caFile`",
+        (None, Some(_)) => "`SSL_CERT_FILE`",
+        (None, None) => "`tls`",
+    }
 }
 
 async fn roots(plan: &RemotePlan) -> Result<Roots, RemoteError> {

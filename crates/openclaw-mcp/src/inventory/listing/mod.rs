@@ -98,6 +98,7 @@ pub struct Dropped {
 impl Dropped {
     pub(crate) fn new(name: &str, reason: impl Into<String>) -> Self {
         // The name is untrusted and may be long.
+        let name = if name.is_empty() { UNNAMED } else { name };
         let name = name.chars().take(64).map(|c| if c.is_control() { ' ' } else { c }).collect();
         let reason = clean_line(Untrusted::new(&reason.into()), REASON_CHARS);
         Self { name, reason }
@@ -223,7 +224,7 @@ pub async fn list<T: ListedEntry>(
 fn no_list(method: &str, error: &serde_json::Error) -> CallError {
     let error = error.to_string();
     let error = clean_line(Untrusted::new(&error), REASON_CHARS);
-    CallError::Protocol(format!("the response to {method} is not a list: {error}"))
+    CallError::Protocol(format!("the response to {method} is invalid: {error}"))
 }
 
 fn params(cursor: Option<&str>, meta: Option<&RawValue>) -> Box<RawValue> {

@@ -34,7 +34,7 @@ pub struct ListedSkill {
 
 /// The files of a skill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "`resources` is neither a list of files nor `dynamic`")]
 pub enum SkillFiles {
     /// All files, with `SKILL.md`.
     Listed(Vec<SkillFile>),

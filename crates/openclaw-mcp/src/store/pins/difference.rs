@@ -76,14 +76,18 @@ fn texts(label: &str, before: Option<&str>, after: Option<&str>, lines: &mut Vec
     let (old, new) = (&old[same_start..], &new[same_start..]);
     let same_end = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
     let label = if label.is_empty() { String::new() } else { format!("{label}: ") };
-    for (mark, pieces) in [('-', &old[..old.len() - same_end]), ('+', &new[..new.len() - same_end])]
-    {
+    let (old, new) = (&old[..old.len() - same_end], &new[..new.len() - same_end]);
+    for (mark, pieces) in [('-', old), ('+', new)] {
         lines.extend(pieces.iter().map(|piece| format!("{mark} {label}{piece}")));
     }
-    // The texts differ in white space only.
-    if old.len() == same_end && new.len() == same_end {
+    // The texts differ in white space only. The lines may look the same: it is collapsed there.
+    if words(old).eq(words(new)) {
         lines.push(format!("+ {label}the white space is different"));
     }
+}
+
+fn words<'a>(pieces: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    pieces.iter().flat_map(|piece| piece.split_whitespace())
 }
 
 /// Splits a text into lines and sentences, and long ones into parts.
@@ -153,7 +157,7 @@ mod tests {
         assert_eq!(lines.len(), MAX_LINES);
         assert_eq!(lines.last().unwrap(), "+ … 61 more changes");
         let lines = difference(&definition("A  b", &json!({})), &definition("A b", &json!({})));
-        assert_eq!(lines, ["- A  b", "+ A b"]);
+        assert_eq!(lines, ["- A  b", "+ A b", "+ the white space is different"]);
         let lines = difference(&definition("A ", &json!({})), &definition("A", &json!({})));
         assert_eq!(lines, ["+ the white space is different"]);
     }

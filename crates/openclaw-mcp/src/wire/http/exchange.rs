@@ -114,7 +114,8 @@ impl HttpWire {
                 }
             }
             BodyType::Other(kind) => {
-                let kind = if kind.is_empty() { "something".to_owned() } else { kind };
+                let kind =
+                    if kind.is_empty() { "data without a content type" } else { kind.as_str() };
                 Err(CallError::Protocol(format!(
                     "the server responded with {kind} instead of JSON"
                 )))

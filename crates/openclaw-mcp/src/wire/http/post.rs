@@ -120,9 +120,13 @@ impl HttpWire {
             body::BodyType::Json => Err(CallError::Protocol(
                 "the server sent JSON instead of an event stream".to_owned(),
             )),
-            body::BodyType::Other(kind) => Err(CallError::Protocol(format!(
-                "the server sent {kind:?} instead of an event stream"
-            ))),
+            body::BodyType::Other(kind) => {
+                let kind =
+                    if kind.is_empty() { "data without a content type" } else { kind.as_str() };
+                Err(CallError::Protocol(format!(
+                    "the server sent {kind} instead of an event stream"
+                )))
+            }
         }
     }
 

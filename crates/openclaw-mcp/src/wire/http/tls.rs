@@ -104,6 +104,7 @@ fn of_other(other: &OtherError) -> String {
         Some(webpki::Error::EndEntityUsedAsCa) => {
             "signed with a certificate that is not a CA certificate"
         }
+        Some(webpki::Error::UnsupportedCriticalExtension) => "unknown critical extension",
         Some(webpki::Error::UnsupportedCertVersion) => "not an X.509 version 3 certificate",
         Some(_) => "cannot be verified",
         // An error of the platform: quoted as is.

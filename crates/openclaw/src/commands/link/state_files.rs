@@ -85,10 +85,11 @@ pub(crate) fn services(
 
 /// Opens the store of results that are too large for a model.
 pub(crate) fn spill(state: &Path, output: &mut Output) -> Option<Arc<Spill>> {
-    match Spill::open(state.join("spill"), SpillLimits::default()) {
+    let folder = state.join("spill");
+    match Spill::open(&folder, SpillLimits::default()) {
         Ok(spill) => Some(Arc::new(spill)),
         Err(error) => {
-            output.warning(&format!("cannot store large results: {error}"));
+            output.warning(&format!("cannot store large results in {}: {error}", folder.display()));
             None
         }
     }

@@ -194,7 +194,9 @@ impl NamedGateway {
                 "the connection may be intercepted; if the gateway has a new certificate, change \
                  `gateway.remote.tlsFingerprint` or --tls-fingerprint"
             }
-            ConnectError::TokenMissing | ConnectError::TokenMismatch => {
+            ConnectError::TokenMissing
+            | ConnectError::TokenMismatch
+            | ConnectError::RateLimited { .. } => {
                 "use --token-file FILE, OPENCLAW_GATEWAY_TOKEN or `gateway.remote.token`"
             }
             ConnectError::NotPaired { request } => &format!(
@@ -204,6 +206,10 @@ impl NamedGateway {
             ConnectError::Unreachable { .. } | ConnectError::TimedOut => {
                 "check that the gateway is running, and `gateway.remote.url` or --gateway"
             }
+            ConnectError::ProtocolMismatch(_) => {
+                "use versions of this program and of the gateway that belong together"
+            }
+            ConnectError::Refused(_) => "check the log of the gateway",
             _ => "check `gateway.remote.url` or --gateway",
         };
         CommandError::unavailable(format!("cannot use the gateway at {}", self.url))

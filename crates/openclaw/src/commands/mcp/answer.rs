@@ -114,11 +114,19 @@ fn failed(outcome: &Outcome, exit: Exit, what: &str) -> CommandError {
         Some(Failure::TimedOut) => {
             CommandError::new(exit, text).hint("use `--timeout MS` to allow more time")
         }
+        Some(Failure::Unavailable) if outcome.details.server.is_some() => {
+            CommandError::new(exit, text).hint(format!("run `openclaw mcp doctor {server}`"))
+        }
         Some(_) => CommandError::new(exit, text),
         None => {
             let (ours, theirs) = words_of_failure(outcome);
-            let error = CommandError::new(exit, format!("{what} failed")).cause(theirs);
-            if ours.is_empty() { error } else { error.hint(ours) }
+            let error = CommandError::new(exit, format!("{what} failed"));
+            match (ours.is_empty(), theirs.is_empty()) {
+                (true, true) => error,
+                (true, false) => error.cause(theirs),
+                (false, true) => error.cause(ours),
+                (false, false) => error.cause(theirs).hint(ours),
+            }
         }
     }
 }

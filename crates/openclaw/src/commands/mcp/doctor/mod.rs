@@ -177,7 +177,7 @@ async fn start(server: &Arc<Server>) -> Vec<Check> {
     checks.push(Check::good(format!("{tools}, {resources}, {prompts}")));
     for dropped in &server.cache().inventory().left_out {
         let name = line(&dropped.name);
-        checks.push(Check::note(format!("skipped `{name}`: {}", dropped.reason)));
+        checks.push(Check::note(format!("skipped {} `{name}`: {}", dropped.kind, dropped.reason)));
     }
     checks
 }
@@ -190,7 +190,8 @@ fn look_further(server: &Server, wrote: bool) -> String {
              it may not be an MCP server, or may need an argument such as `stdio`",
             machine::command_line(stdio)
         ),
-        _ => format!("run `openclaw mcp logs {}`", server.name()),
+        Transport::Stdio(_) => format!("run `openclaw mcp logs {}`", server.name()),
+        Transport::Http(_) => "check the log of the server".to_owned(),
     }
 }
 
