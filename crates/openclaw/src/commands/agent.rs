@@ -322,7 +322,7 @@ impl SingleTurn<'_> {
             output.aside(&format!("{FAINT}· {used}{FAINT:#}"));
         }
         if args.session.is_none() && self.shows_calls {
-            output.note(&format!("use `--session {session}` to continue this conversation"));
+            output.note(&format!("use `--session {session}` to continue this session"));
         }
     }
 }

@@ -99,7 +99,7 @@ pub(crate) fn chat(args: &ChatArgs, edge: &Edge, output: &mut Output) -> Command
     }
     let is_interactive = edge.is_interactive();
     if matches!(args.resume, Some(None)) && !is_interactive {
-        return Err(CommandError::usage("no terminal to choose a conversation on")
+        return Err(CommandError::usage("no terminal to choose a session on")
             .hint("use `--resume KEY`; `openclaw sessions list` lists the keys"));
     }
     let role = if is_interactive { ClientRole::Attending } else { ClientRole::Script };

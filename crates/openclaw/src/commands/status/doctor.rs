@@ -18,7 +18,7 @@ pub(crate) fn doctor(edge: &Edge, output: &mut Output) -> CommandResult {
     let (gateway_state, mut findings) = block_on(async {
         let gateway_state = gateway_state(&paths.state, edge).await;
         let mut findings = Box::pin(look(&paths, &loaded, &gateway_state, edge)).await;
-        findings.push(SubjectChecks::new("Conversations", database(&paths).await));
+        findings.push(SubjectChecks::new("Sessions", database(&paths).await));
         findings.push(SubjectChecks::new("Logins", logins::checks(&paths.state, edge).await));
         findings
             .push(SubjectChecks::new("Permissions", permissions(loaded.config.as_ref(), &paths)));
@@ -96,7 +96,7 @@ async fn database(paths: &Paths) -> Vec<Check> {
     let mut checks: Vec<Check> =
         opened.note.into_iter().map(|note| Check::bad(note, None)).collect();
     checks.push(match opened.store.list(ListFilter::default()).await {
-        Ok(listed) => Check::good(format!("{} readable", plural(listed.len(), "conversation"))),
+        Ok(listed) => Check::good(format!("{} readable", plural(listed.len(), "session"))),
         Err(error) => Check::bad(error.to_string(), None),
     });
     opened.store.close().await;

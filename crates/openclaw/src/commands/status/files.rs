@@ -9,7 +9,7 @@ use crate::commands::check::Check;
 const MAX_FILES: usize = 100_000;
 /// Files and folders that may grow, with their labels.
 const PARTS: [(&[&str], &str); 4] = [
-    (&["sessions.db", "sessions.db-wal", "sessions.db-shm"], "conversations"),
+    (&["sessions.db", "sessions.db-wal", "sessions.db-shm"], "sessions"),
     (&["logs"], "logs"),
     (&["spill"], "large results"),
     (&["mcp"], "server data"),
@@ -167,13 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn all_files_of_the_database_are_counted_as_conversations() {
+    fn all_files_of_the_database_are_counted_as_sessions() {
         let state = tempfile::tempdir().unwrap();
         for (name, size) in [("sessions.db", 32_000), ("sessions.db-wal", 241_000)] {
             fs::write(state.path().join(name), vec![0; size]).unwrap();
         }
         let told = parts(state.path()).what;
-        assert!(told.ends_with(": 273 KB (conversations 273 KB)"), "{told}");
+        assert!(told.ends_with(": 273 KB (sessions 273 KB)"), "{told}");
     }
 
     #[cfg(unix)]
