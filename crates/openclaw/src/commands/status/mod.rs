@@ -73,7 +73,7 @@ fn configuration(paths: &Paths, loaded: &Loaded) -> SubjectChecks {
     let file = paths.config.display();
     // As `config validate` counts them.
     let report = &loaded.report.for_validation();
-    let all = || Some("run `openclaw config validate` to see them all".to_owned());
+    let all = || Some("run `openclaw config validate` for details".to_owned());
     let check = match &loaded.config {
         None => Check::bad(format!("{file} has {}", summary(report)), all()),
         Some(config) if config.file.is_none() => {
@@ -101,7 +101,7 @@ fn gateway(gateway_state: &GatewayState, paths: &Paths) -> SubjectChecks {
             let mut checks = vec![Check::good(words)];
             let ours = env!("CARGO_PKG_VERSION");
             if gateway.running.version != ours {
-                let advice = "restart it: `openclaw gateway stop`, then `openclaw gateway`";
+                let advice = "run `openclaw gateway restart`";
                 let words = format!(
                     "the gateway has version {}, this program has version {ours}",
                     gateway.running.version
@@ -111,7 +111,12 @@ fn gateway(gateway_state: &GatewayState, paths: &Paths) -> SubjectChecks {
             let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
             let theirs = gateway.config.as_deref().map(Path::new);
             if let Some(theirs) = theirs.filter(|theirs| whole(theirs) != whole(&paths.config)) {
-                checks.push(Check::note(format!("uses {}", theirs.display())));
+                let words = format!(
+                    "it uses {}; commands with {} run standalone",
+                    theirs.display(),
+                    paths.config.display()
+                );
+                checks.push(Check::note(words));
             }
             if !gateway.config_issues.is_empty() {
                 let advice = "run `openclaw config validate`".to_owned();
