@@ -14,7 +14,7 @@ use super::status::unusable_models;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::{GOOD, Output, printable};
+use crate::output::{GOOD, Output, exit_words, printable};
 
 /// How many times a file with errors can be edited again.
 const MAX_EDITS: usize = 20;
@@ -209,8 +209,10 @@ fn run_editor(editor: &str, file: &Path) -> Result<(), CommandError> {
     let status = status.context(format!("cannot start the editor `{program}`"))?;
     match status.success() {
         true => Ok(()),
-        false => Err(CommandError::failed(format!("the editor `{program}` failed: {status}"))
-            .hint("set $VISUAL or $EDITOR to another one")),
+        false => {
+            let message = format!("the editor `{program}` {}", exit_words(status));
+            Err(CommandError::failed(message).hint("set $VISUAL or $EDITOR to another one"))
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::commands::link::{running, state_files};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::{GOOD, Output, STRONG, printable};
+use crate::output::{GOOD, Output, STRONG, exit_words, printable};
 
 /// How long the start may take, until the gateway responds.
 const STARTING: Duration = Duration::from_secs(30);
@@ -118,8 +118,8 @@ async fn ready(
         let exited = child.as_mut().and_then(|child| child.try_wait().ok().flatten());
         if exited.is_some() || Instant::now() > deadline {
             let message = match exited {
-                Some(status) => format!("the gateway did not start: {status}"),
-                None => format!("the gateway does not respond after {} s", STARTING.as_secs()),
+                Some(status) => format!("the gateway did not start: {}", exit_words(status)),
+                None => format!("the gateway did not respond within {} s", STARTING.as_secs()),
             };
             let lines = LogTail::at(log_path(&paths.state)).last(LAST_LINES).unwrap_or_default();
             return Err(CommandError::failed(message)

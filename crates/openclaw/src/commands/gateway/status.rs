@@ -104,9 +104,9 @@ fn read<T: Default + DeserializeOwned>(raw: Option<&serde_json::value::RawValue>
 
 fn advice(error: &ConnectError, running: &GatewayRecord) -> Option<String> {
     match error {
-        ConnectError::ProtocolMismatch(_) => Some(
-            "the versions differ; run `openclaw gateway stop`, then `openclaw gateway`".to_owned(),
-        ),
+        ConnectError::ProtocolMismatch(_) => {
+            Some("the versions differ; run `openclaw gateway restart`".to_owned())
+        }
         ConnectError::Unreachable { .. } | ConnectError::TimedOut => {
             Some(format!("it may hang; run `kill {}`, then start it again", running.pid))
         }
@@ -149,7 +149,7 @@ impl GatewayState {
         match self {
             Self::Stopped => "not running; commands run standalone".to_owned(),
             Self::Unresponsive(running, error, _) => {
-                format!("not responding at {} (PID {}): {error}", running.url, running.pid)
+                format!("cannot use the gateway at {} (PID {}): {error}", running.url, running.pid)
             }
             Self::Running(gateway) => {
                 let GatewayRecord { url, pid, version, .. } = &gateway.running;
@@ -179,7 +179,7 @@ pub(super) fn status(edge: &Edge, output: &mut Output) -> CommandResult {
             Ok(Exit::Unavailable)
         }
         GatewayState::Unresponsive(_, _, hint) => {
-            let error = CommandError::failed(format!("gateway: {}", state.words()));
+            let error = CommandError::failed(state.words());
             Err(error.with(|failure| failure.hint.clone_from(hint)))
         }
         GatewayState::Running(gateway) => {
