@@ -54,9 +54,11 @@ fn list(store: &TokenStore, output: &mut Output) -> Result<(), CommandError> {
         output.line("No access tokens. Run `openclaw gateway token create` to create one.");
     } else {
         output.table(tokens.iter().map(|token| {
+            // As `--scope` takes them.
+            let scopes = token.scopes.iter().map(|it| it.strip_prefix("operator.").unwrap_or(it));
             vec![
                 Cell::new(&token.name).add_attribute(Attribute::Bold),
-                Cell::new(token.scopes.join(", ")),
+                Cell::new(scopes.collect::<Vec<_>>().join(", ")),
                 Cell::new(ago(token.created_at_ms)),
             ]
         }));
