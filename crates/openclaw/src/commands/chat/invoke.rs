@@ -17,6 +17,7 @@ use super::turn::{ChatTurnEnd, wait_for_servers};
 use crate::commands::talk::{
     EventFilter, ShownCall, ShownMessage, TurnEvent, TurnOutput, TurnStatus, fresh_key,
 };
+use crate::error::CommandError;
 use crate::output::Output;
 use crate::signals::{SignalAction, Signals};
 
@@ -35,8 +36,8 @@ pub(super) async fn invoke(
             serde_json::value::to_raw_value(&value).unwrap_or_default()
         }
         _ => {
-            output
-                .warning("the arguments must be a JSON object: `/call TOOL {\"name\": \"value\"}`");
+            let error = CommandError::usage("the arguments must be a JSON object");
+            output.error(&error.hint("use `/call TOOL {\"name\": \"value\"}`"));
             return ChatTurnEnd::Over(TurnStatus::Failed);
         }
     };
