@@ -11,7 +11,7 @@ use crate::commands::check::Check;
 use crate::commands::gateway::AgentStatus;
 use crate::commands::link::{Need, look, ourselves, setup};
 use crate::edge::Edge;
-use crate::error::chain;
+use crate::error::{CommandError, chain};
 use crate::output::Output;
 
 /// Returns the agents with their models.
@@ -20,12 +20,15 @@ pub(super) async fn agents(
     paths: &Paths,
     edge: &Edge,
 ) -> Result<Vec<AgentStatus>, Check> {
-    let failed = |cause: String| {
-        let advice = "run `openclaw doctor`".to_owned();
-        Check::bad(format!("agents cannot start: {cause}"), Some(advice))
+    let problem = |cause: String, advice: Option<String>| {
+        Check::bad(format!("agents cannot start: {cause}"), advice)
     };
+    let failed = |cause: String| problem(cause, Some("run `openclaw doctor`".to_owned()));
     let setup = setup(config.clone(), &Need::Records, paths, edge, &mut Output::new(false))
-        .map_err(|error| failed(error.to_string()))?;
+        .map_err(|error| match error {
+            CommandError::Failed(failure) => problem(failure.line(), failure.hint.clone()),
+            CommandError::Interrupted => problem("interrupted".to_owned(), None),
+        })?;
     let gateway = Gateway::start(setup).await.map_err(|error| failed(chain(&error)))?;
     let surface = gateway.caller(ourselves());
     let answer = look::<rpc::Status>(&*surface, StatusParams::default()).await;
