@@ -14,12 +14,12 @@ use crate::edge::Edge;
 use crate::error::{CommandError, chain};
 use crate::output::Output;
 
-/// Returns the agents with their models.
+/// Returns the agents with their models, and the problems that were found on the way.
 pub(super) async fn agents(
     config: &Config,
     paths: &Paths,
     edge: &Edge,
-) -> Result<Vec<AgentStatus>, Check> {
+) -> Result<(Vec<AgentStatus>, Vec<Check>), Check> {
     let problem = |cause: String, advice: Option<String>| {
         Check::bad(format!("agents cannot start: {cause}"), advice)
     };
@@ -30,11 +30,13 @@ pub(super) async fn agents(
             CommandError::Interrupted => problem("interrupted".to_owned(), None),
         })?;
     let gateway = Gateway::start(setup).await.map_err(|error| failed(chain(&error)))?;
+    // A damaged database was moved away.
+    let notes: Vec<Check> = gateway.notes().iter().map(|note| Check::bad(note, None)).collect();
     let surface = gateway.caller(ourselves());
     let answer = look::<rpc::Status>(&*surface, StatusParams::default()).await;
     drop(surface);
     gateway.stop(Duration::ZERO).await;
     let status = answer.map_err(|error| failed(error.to_string()))?;
     let agents = status.agents.and_then(|raw| serde_json::from_str(raw.get()).ok());
-    Ok(agents.unwrap_or_default())
+    Ok((agents.unwrap_or_default(), notes))
 }

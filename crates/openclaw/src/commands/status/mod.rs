@@ -138,11 +138,11 @@ async fn models(
     secrets: &[Checked],
 ) -> SubjectChecks {
     let agents = match gateway_state {
-        GatewayState::Running(gateway) => Ok(gateway.agents.clone()),
+        GatewayState::Running(gateway) => Ok((gateway.agents.clone(), Vec::new())),
         _ => inside::agents(config, paths, edge).await,
     };
     let checks = match agents {
-        Ok(agents) => {
+        Ok((agents, notes)) => {
             let checks = agents.iter().flat_map(|agent| {
                 let check = |model: &str, origin: &str| {
                     let key = keys::source(model, config, edge, secrets);
@@ -153,7 +153,7 @@ async fn models(
                 let fallbacks = agent.fallbacks.iter().map(move |model| check(model, "fallback"));
                 std::iter::once(first).chain(fallbacks)
             });
-            checks.collect()
+            checks.chain(notes).collect()
         }
         Err(problem) => vec![problem],
     };
