@@ -141,6 +141,10 @@ fn steps(key: &str) -> Result<Vec<String>, CommandError> {
         match c {
             '"' => is_quoted = !is_quoted,
             '.' if !is_quoted => steps.push(std::mem::take(&mut step)),
+            '[' | ']' if !is_quoted => {
+                return Err(CommandError::usage(format!("invalid key `{key}`"))
+                    .hint("set the whole list, or run `openclaw config edit`"));
+            }
             c => step.push(c),
         }
     }
@@ -224,7 +228,7 @@ mod tests {
     fn a_key_is_split_at_dots_outside_quotes() {
         assert_eq!(steps("agents.defaults.model").unwrap(), ["agents", "defaults", "model"]);
         assert_eq!(steps("mcp.servers.\"a.b\".url").unwrap(), ["mcp", "servers", "a.b", "url"]);
-        for bad in ["", "a..b", ".a", "a.", "a.\"b"] {
+        for bad in ["", "a..b", ".a", "a.", "a.\"b", "a[0].b"] {
             assert!(steps(bad).is_err(), "{bad}");
         }
     }
