@@ -85,6 +85,7 @@ pub(super) async fn invoke(
             call.is_error = true;
             call.text = Some("The call was cancelled by the user.".to_owned());
             view.returned(&call, output);
+            chat.results.add(&chat.session, view.take_results());
             return match signal {
                 SignalAction::Interrupt => ChatTurnEnd::Over(TurnStatus::Cancelled),
                 SignalAction::End | SignalAction::HangUp => ChatTurnEnd::Leave,

@@ -105,6 +105,7 @@ fn size(path: &Path) -> u64 {
 /// Formats a size: "12 KB".
 fn words(bytes: u64) -> String {
     match bytes {
+        1 => "1 byte".to_owned(),
         0..1_000 => format!("{bytes} bytes"),
         1_000..1_000_000 => format!("{} KB", bytes / 1_000),
         _ => format!("{} MB", bytes / 1_000_000),
