@@ -271,7 +271,7 @@ impl SingleTurn<'_> {
             _ = signals.next() => None,
             () = until(approval.expires_at_ms) => return,
             () = withdrawn(held, turn, is_settled) => {
-                output.aside("  the question was withdrawn");
+                output.aside("  answered elsewhere, or withdrawn");
                 return;
             }
         };

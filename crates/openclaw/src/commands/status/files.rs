@@ -43,8 +43,7 @@ fn room(left: u64, state: &Path) -> Option<Check> {
         format!("free some disk space; files in {state}/logs and {state}/spill can be deleted");
     match left {
         0..FULL => {
-            let words =
-                format!("the disk of {state} is full ({left_words} left): nothing can be saved");
+            let words = format!("the disk of {state} is full ({left_words} left): saving may fail");
             Some(Check::bad(words, Some(advice)))
         }
         FULL..LITTLE => {
