@@ -34,7 +34,7 @@ pub(crate) fn status(choice: &GatewayChoice, edge: &Edge, output: &mut Output) -
     if let GatewayTarget::Named(gateway) = GatewayTarget::find(choice, edge)? {
         let remote = block_on(async { Ok(remote::look(&gateway, edge).await) })?;
         let findings = [
-            configuration(&paths, &loaded),
+            configuration(&paths, &loaded, edge),
             remote.finding(),
             SubjectChecks::new("State", files::sizes(&paths.state)),
         ];
@@ -55,7 +55,7 @@ async fn look(
     gateway_state: &GatewayState,
     edge: &Edge,
 ) -> Vec<SubjectChecks> {
-    let mut findings = vec![configuration(paths, loaded), gateway(gateway_state, paths)];
+    let mut findings = vec![configuration(paths, loaded, edge), gateway(gateway_state, paths)];
     if let Some(config) = &loaded.config {
         let resolver = edge.resolver(config);
         let checked = resolver.check_all(config.secret_references().keys()).await;
@@ -69,11 +69,19 @@ async fn look(
     findings
 }
 
-fn configuration(paths: &Paths, loaded: &Loaded) -> SubjectChecks {
+fn configuration(paths: &Paths, loaded: &Loaded, edge: &Edge) -> SubjectChecks {
     let file = paths.config.display();
     // As `config validate` counts them.
     let report = &loaded.report.for_validation();
-    let all = || Some("run `openclaw config validate` for details".to_owned());
+    let command = match edge.config_flag() {
+        None => "openclaw config validate".to_owned(),
+        Some(file) => {
+            let file = file.to_string_lossy();
+            let file = shlex::try_quote(&file).unwrap_or((&*file).into());
+            format!("openclaw config validate {file}")
+        }
+    };
+    let all = || Some(format!("run `{command}` for details"));
     let check = match &loaded.config {
         None => Check::bad(format!("{file} has {}", summary(report)), all()),
         Some(config) if config.file.is_none() => {
@@ -87,7 +95,7 @@ fn configuration(paths: &Paths, loaded: &Loaded) -> SubjectChecks {
     };
     let mut checks = vec![check];
     if !report.has_errors() && report.count(Severity::Warning) > 0 {
-        checks.push(Check::note("run `openclaw config validate` to see the warnings"));
+        checks.push(Check::note(format!("run `{command}` to see the warnings")));
     }
     SubjectChecks::new("Configuration", checks)
 }
