@@ -104,11 +104,12 @@ fn read<T: Default + DeserializeOwned>(raw: Option<&serde_json::value::RawValue>
 
 fn advice(error: &ConnectError, running: &GatewayRecord) -> Option<String> {
     match error {
+        // `openclaw gateway stop` asks it for its PID first.
         ConnectError::ProtocolMismatch(_) => {
-            Some("the versions differ; run `openclaw gateway restart`".to_owned())
+            Some(format!("run `kill {}`, then `openclaw gateway start`", running.pid))
         }
         ConnectError::Unreachable { .. } | ConnectError::TimedOut => {
-            Some(format!("it may hang; run `kill {}`, then start it again", running.pid))
+            Some(format!("it may hang; run `kill {}`, then `openclaw gateway start`", running.pid))
         }
         _ => None,
     }
