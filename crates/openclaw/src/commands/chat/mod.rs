@@ -53,6 +53,8 @@ struct Chat<'a> {
     tracer: &'a Tracer,
     /// Whether the gateway is another process.
     is_remote: bool,
+    /// The URL of the gateway, if the user named one.
+    gateway: Option<String>,
     whom: ChatAgent,
     session: String,
     /// The folder to work in; `None` for the agent's workspace.
@@ -131,6 +133,7 @@ pub(crate) fn chat(args: &ChatArgs, edge: &Edge, output: &mut Output) -> Command
             surface,
             tracer: &edge.tracer,
             is_remote,
+            gateway: target.named().map(|named| named.url.clone()),
             whom,
             session,
             workspace,
