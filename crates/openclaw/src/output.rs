@@ -435,11 +435,11 @@ pub(crate) fn plural(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
-/// "exited with status 1", or the signal that ended the process
+/// "exited with status 1", or "was killed" with the signal
 pub(crate) fn exit_words(status: ExitStatus) -> String {
     match status.code() {
         Some(code) => format!("exited with status {code}"),
-        None => status.to_string(),
+        None => format!("was killed ({status})"),
     }
 }
 
