@@ -197,9 +197,9 @@ impl From<ErrorShape> for CommandError {
                 Some("run `openclaw gateway status` to check whether the gateway is running")
             }
             Some(detail::UNKNOWN_AGENT_ID) => Some("run `openclaw config show` to list the agents"),
-            Some(detail::MISSING_SCOPE) => {
-                Some("use a token with this scope; `openclaw gateway token create` creates one")
-            }
+            Some(detail::MISSING_SCOPE) => Some(
+                "use a token with this scope; `openclaw gateway token create` creates one there",
+            ),
             _ => None,
         };
         let error = Self::new(exit, message).with(|failure| {
@@ -267,6 +267,7 @@ mod tests {
             (lost, Exit::Unavailable, Some("gateway status")),
             (late, Exit::TimedOut, None),
             (agent, Exit::Usage, Some("config show")),
+            (ErrorShape::missing_scope("x", "y"), Exit::Denied, Some("token create")),
             (ErrorShape::invalid("wrong"), Exit::Usage, None),
             (ErrorShape::new(ErrorCode::Forbidden, "no"), Exit::Denied, None),
             (ErrorShape::unavailable("busy"), Exit::Failed, None),

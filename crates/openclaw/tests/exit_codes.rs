@@ -49,7 +49,7 @@ const ERRORS: [(i32, &str, &[&str], &str); 7] = [
         1,
         "failed",
         &["sessions", "show", "agent:main:none"],
-        "error: no conversation `agent:main:none`\nhint: run `openclaw sessions list` to list them\n",
+        "error: no session `agent:main:none`\nhint: run `openclaw sessions list` to list them\n",
     ),
     (
         2,

@@ -207,7 +207,7 @@ fn a_chat_starts_a_new_conversation_unless_told_otherwise() {
     };
     let (exit, _, words) = chat(&["--continue", "echo hello"]);
     assert_eq!(exit, Some(1), "{words}");
-    assert!(words.contains("no conversation to continue"), "{words}");
+    assert!(words.contains("no session to continue"), "{words}");
 
     let (exit, text, words) = chat(&["add 2 and 3"]);
     assert_eq!(exit, Some(0), "{words}");
@@ -224,7 +224,7 @@ fn a_chat_starts_a_new_conversation_unless_told_otherwise() {
     assert_eq!(chat(&["--resume", key, "echo there"]).0, Some(0));
     assert!(said(&run(state.path(), &["sessions", "show", key])).contains("echo there"));
     let (exit, _, words) = chat(&["--resume", "typo"]);
-    assert!(exit == Some(1) && words.contains("no conversation `typo`"), "{words}");
+    assert!(exit == Some(1) && words.contains("no session `typo`"), "{words}");
     let (exit, _, words) = chat(&["--resume"]);
     assert!(exit == Some(2) && words.contains("use `--resume KEY`"), "{words}");
     let (exit, _, words) = chat(&["--model", "nope", "hello"]);
@@ -241,13 +241,13 @@ fn commands_with_missing_or_unknown_arguments_say_so_and_change_nothing() {
     let output = run_with(openclaw(state.path(), &["chat"]), input);
     let (text, words) = (said(&output), errors(&output));
     assert!(words.contains("`/call` needs a tool"), "{words}");
-    assert!(words.contains("no conversation `typo`"), "{words}");
+    assert!(words.contains("no session `typo`"), "{words}");
     assert!(words.contains("use `/session KEY`"), "{words}");
     assert!(text.contains("mcp_demo_add") && !text.contains("mcp_demo_echo  "), "{text}");
     assert!(!text.contains("[MCP server"), "the heading names the server: {text}");
     assert!(text.contains("only when the user asks for it."), "a pipe gets the whole text: {text}");
     assert!(text.contains("No tokens were used in this conversation yet."), "{text}");
-    assert!(words.contains("there is a conversation `plans` already"), "{words}");
+    assert!(words.contains("there is a session `plans` already"), "{words}");
     assert!(text.contains("The conversation was summarized"), "{text}");
     assert!(text.contains("offline: ") && text.contains("tokens in"), "{text}");
     assert_eq!(output.status.code(), Some(1));

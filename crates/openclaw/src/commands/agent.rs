@@ -271,7 +271,7 @@ impl SingleTurn<'_> {
             _ = signals.next() => None,
             () = until(approval.expires_at_ms) => return,
             () = withdrawn(held, turn, is_settled) => {
-                output.aside("  the question was withdrawn");
+                output.aside("  answered elsewhere, or withdrawn");
                 return;
             }
         };
@@ -322,7 +322,7 @@ impl SingleTurn<'_> {
             output.aside(&format!("{FAINT}· {used}{FAINT:#}"));
         }
         if args.session.is_none() && self.shows_calls {
-            output.note(&format!("use `--session {session}` to continue this conversation"));
+            output.note(&format!("use `--session {session}` to continue this session"));
         }
     }
 }

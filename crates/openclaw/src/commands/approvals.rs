@@ -172,7 +172,7 @@ fn changed(rules: &[Rule], verb: &str, output: &mut Output) {
         let (id, words, place) = (&rule.id, line(&rule.words), place(rule));
         let agent = line(&rule.agent_id);
         output.folded(format_args!(
-            "{GOOD}✓{GOOD:#} {verb}: {words}, {place} for agent {agent} {FAINT}({id}){FAINT:#}"
+            "{GOOD}✓{GOOD:#} {verb}: {words}, {place}, agent {agent} {FAINT}({id}){FAINT:#}"
         ));
     }
     if rules.is_empty() {

@@ -14,7 +14,7 @@ use super::status::unusable_models;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::{GOOD, Output, printable};
+use crate::output::{GOOD, Output, exit_words, printable};
 
 /// How many times a file with errors can be edited again.
 const MAX_EDITS: usize = 20;
@@ -141,6 +141,10 @@ fn steps(key: &str) -> Result<Vec<String>, CommandError> {
         match c {
             '"' => is_quoted = !is_quoted,
             '.' if !is_quoted => steps.push(std::mem::take(&mut step)),
+            '[' | ']' if !is_quoted => {
+                return Err(CommandError::usage(format!("invalid key `{key}`"))
+                    .hint("set the whole list, or run `openclaw config edit`"));
+            }
             c => step.push(c),
         }
     }
@@ -209,8 +213,10 @@ fn run_editor(editor: &str, file: &Path) -> Result<(), CommandError> {
     let status = status.context(format!("cannot start the editor `{program}`"))?;
     match status.success() {
         true => Ok(()),
-        false => Err(CommandError::failed(format!("the editor `{program}` failed: {status}"))
-            .hint("set $VISUAL or $EDITOR to another one")),
+        false => {
+            let message = format!("the editor `{program}` {}", exit_words(status));
+            Err(CommandError::failed(message).hint("set $VISUAL or $EDITOR to another one"))
+        }
     }
 }
 
@@ -222,7 +228,7 @@ mod tests {
     fn a_key_is_split_at_dots_outside_quotes() {
         assert_eq!(steps("agents.defaults.model").unwrap(), ["agents", "defaults", "model"]);
         assert_eq!(steps("mcp.servers.\"a.b\".url").unwrap(), ["mcp", "servers", "a.b", "url"]);
-        for bad in ["", "a..b", ".a", "a.", "a.\"b"] {
+        for bad in ["", "a..b", ".a", "a.", "a.\"b", "a[0].b"] {
             assert!(steps(bad).is_err(), "{bad}");
         }
     }

@@ -245,9 +245,13 @@ async fn gateway(
         return stream.map(Some).map_err(|error| match error {
             NoHub::WrongOptions(message) => wrong_options(message),
             NoHub::Unreachable(error) => {
-                CommandError::unavailable("cannot connect to the gateway that `--gateway` names")
-                    .cause(error.to_string())
-                    .hint("run `openclaw gateway status` on its machine")
+                let message = "cannot connect to the gateway that `--gateway` names";
+                let failed = CommandError::unavailable(message).cause(error.to_string());
+                match error.kind() {
+                    // The URL itself is the cause.
+                    io::ErrorKind::InvalidInput => failed,
+                    _ => failed.hint("run `openclaw gateway status` on its machine"),
+                }
             }
         });
     }
@@ -298,7 +302,7 @@ async fn upgrade(
     if address.is_tls() || !address.is_loopback() {
         let words = "the hub of a gateway is available on its own machine only; use a tunnel to \
                      ws://127.0.0.1:PORT";
-        return Err(io::Error::other(words).into());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, words).into());
     }
     let stream = TcpStream::connect((address.host(), address.port())).await?;
     stream.set_nodelay(true)?;

@@ -91,7 +91,7 @@ fn a_line_that_is_typed_during_a_turn_is_sent_after_it() {
     let steps = [("› ", SLEEP), ("mcp_x_sleep(", "/session\r/exit\r")];
     let shown = chat(&slow(), &steps);
     let (_, rest) = shown.split_once("returned:").unwrap();
-    assert!(rest.contains("› /session") && rest.contains("current conversation:"), "{shown}");
+    assert!(rest.contains("› /session") && rest.contains("current session:"), "{shown}");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn text_that_is_typed_before_ctrl_c_is_not_lost_and_not_sent() {
     ];
     let shown = chat(&slow(), &steps);
     let (_, rest) = shown.split_once("✗ cancelled").unwrap();
-    assert!(rest.contains("/session") && !rest.contains("current conversation:"), "{shown}");
+    assert!(rest.contains("/session") && !rest.contains("current session:"), "{shown}");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_resumed_conversation_begins_with_a_recap_and_can_be_chosen_from_a_list() {
     assert_eq!(exit, 0, "{shown}");
     assert!(shown.contains("Resumed echo lighthouse"), "{shown}");
     assert!(shown.matches("lighthouse").count() > 1, "the last answer is shown: {shown}");
-    let steps = [("Resume a conversation", "light\r"), ("Resumed echo lighthouse", "/exit\r")];
+    let steps = [("Resume a session", "light\r"), ("Resumed echo lighthouse", "/exit\r")];
     let (exit, shown) = conversation(&place, &steps, &["chat", "--resume"]);
     assert_eq!(exit, 0, "{shown}");
 }

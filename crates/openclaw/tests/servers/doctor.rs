@@ -146,6 +146,7 @@ fn status_agrees_with_doctor_about_a_server_and_with_validate_about_a_model() {
     assert!(what.starts_with("x: failed ") && what.contains("/nonexistent/server"), "{what}");
     let (_, shown, _) = place.said(&["status"]);
     assert!(!shown.contains("No problems found"), "{shown}");
+    assert!(shown.contains("Status: Failed") && !shown.contains("Idle"), "{shown}");
     // A server with another command is another one.
     place.change(|config| {
         config["mcp"]["servers"]["x"] = json!({ "command": "/nonexistent/other" });

@@ -204,7 +204,7 @@ fn without_redrawing_every_message_begins_a_new_line() {
     let variables = [("TERM", "dumb"), ("NO_COLOR", "1")];
     let (exit, shown) = on_a_terminal(&place, &steps, &["chat"], &variables);
     assert_eq!(exit, 0, "{shown}");
-    for line in ["✓ x", "Ctrl-D, or Ctrl-C twice more", "to continue this conversation"] {
+    for line in ["✓ x", "Ctrl-D, or Ctrl-C twice more", "to continue this session"] {
         let (before, _) = shown.split_once(line).unwrap();
         assert!(before.ends_with('\n'), "{line}: {shown:?}");
     }

@@ -60,7 +60,8 @@ impl Dialogue<'_> {
             Ok(()) if approval.session_key.as_deref() != Some(self.session) => {}
             Ok(()) if approval.kind == ApprovalKind::Sampling => {
                 let server = approval.server.as_deref().unwrap_or_default();
-                self.view.draft(&format!("… the model is answering {server}"), self.output);
+                self.view
+                    .draft(&format!("… the model is answering MCP server {server}"), self.output);
             }
             Ok(()) => {
                 let args = approval.args.as_ref();

@@ -19,10 +19,10 @@ use crate::output::{FAINT, Output, STRONG, plural, printable};
 /// The name, the arguments and the description of each command.
 pub(super) const LOCAL: [(&str, &str, &str); 13] = [
     ("/help", "", "List the commands"),
-    ("/new", "[KEY]", "Start a new conversation"),
-    ("/sessions", "", "List the latest conversations"),
-    ("/session", "[KEY]", "Show the conversation's key, or switch to another one"),
-    ("/resume", "", "Choose another conversation"),
+    ("/new", "[KEY]", "Start a new session"),
+    ("/sessions", "", "List the latest sessions"),
+    ("/session", "[KEY]", "Show the session's key, or switch to another one"),
+    ("/resume", "", "Choose another session"),
     ("/model", "[NAME]", "Show the models, or switch to another one"),
     ("/tools", "[WORD]", "List the tools whose name or description contains the word"),
     ("/approvals", "[VERB …]", "List approvals; or `allow`, `revoke`, `--help`"),
@@ -111,7 +111,7 @@ pub(super) async fn take<'l>(
         }
         ("/help", "") => help(chat, output).await,
         ("/new", key) => return done(conversation::start(chat, key, output).await),
-        ("/session", "") => conversation::tell(chat, "current conversation", output),
+        ("/session", "") => conversation::tell(chat, "current session", output),
         ("/session" | "/resume", key) if !key.is_empty() => {
             return done(conversation::switch(chat, key, output).await);
         }

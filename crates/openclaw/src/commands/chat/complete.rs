@@ -15,14 +15,15 @@ use super::commands::LOCAL;
 use super::paths::PathRoots;
 
 /// The subcommands of `/mcp`.
-const MCP_VERBS: [(&str, &str); 7] = [
-    ("servers", "Show the state of servers"),
-    ("tools", "List their tools"),
+const MCP_VERBS: [(&str, &str); 8] = [
+    ("servers", "List the servers and their state"),
+    ("tools", "List the tools"),
     ("status", "Show the details of a server"),
-    ("connect", "Connect to a server by its URL"),
-    ("disconnect", "Disconnect a server until the next start"),
+    ("connect", "Connect to a server until this program exits"),
+    ("disconnect", "Disconnect a server until this program exits"),
     ("login", "Log in to a server"),
-    ("refresh", "Fetch the lists again"),
+    ("logout", "Log out of a server"),
+    ("refresh", "Fetch the lists again; reconnect a failed server"),
 ];
 /// The maximum length of a description.
 const DESCRIPTION_CHARS: usize = 80;

@@ -54,7 +54,7 @@ pub(super) async fn find(
         let latest = sessions::latest(surface, args.agent.as_deref(), 1).await?;
         return match latest.into_iter().next() {
             Some(row) => Ok(ChatStart::Resume(Box::new(row))),
-            None => Err(CommandError::failed("no conversation to continue")
+            None => Err(CommandError::failed("no session to continue")
                 .hint("run `openclaw chat` to start one")),
         };
     }
@@ -98,7 +98,7 @@ async fn missing(
         Some(similar) => format!("did you mean `{similar}`?"),
         None => otherwise.to_owned(),
     };
-    CommandError::failed(format!("no conversation `{}`", clean(key))).hint(hint)
+    CommandError::failed(format!("no session `{}`", clean(key))).hint(hint)
 }
 
 /// Returns the conversations to choose from; none if there are none.
@@ -119,7 +119,7 @@ pub(super) async fn switch(chat: &mut Chat<'_>, key: &str, output: &mut Output) 
         Ok(Some(row)) => row,
         // It was just started, and has no message yet.
         Ok(None) if key == chat.session => {
-            tell(chat, "current conversation", output);
+            tell(chat, "current session", output);
             return true;
         }
         Ok(None) => {
@@ -146,14 +146,14 @@ pub(super) async fn start(chat: &mut Chat<'_>, key: &str, output: &mut Output) -
     let session = if key.is_empty() { chat.whom.new_session() } else { chat.whom.session(key) };
     if !key.is_empty() && matches!(describe(chat.surface, &session).await, Ok(Some(_))) {
         let key = clean(&session);
-        let error = CommandError::failed(format!("there is a conversation `{key}` already"));
+        let error = CommandError::failed(format!("there is a session `{key}` already"));
         output.error(&error.hint(format!("use `/session {key}` to continue it")));
         return false;
     }
     chat.session = session;
     chat.model = chat.model.for_new();
     chat.is_untitled = true;
-    tell(chat, "new conversation", output);
+    tell(chat, "new session", output);
     true
 }
 
@@ -165,7 +165,7 @@ pub(super) fn tell(chat: &Chat<'_>, words: &str, output: &mut Output) {
 /// `/sessions`: lists the latest conversations.
 pub(super) async fn list(chat: &Chat<'_>, output: &mut Output) {
     match sessions::latest(chat.surface, Some(&chat.whom.agent), LATEST).await {
-        Ok(found) if found.is_empty() => output.line("No conversations yet."),
+        Ok(found) if found.is_empty() => output.line("No sessions yet."),
         Ok(found) => {
             output.table(sessions::rows(&found));
             let words = "/session KEY to switch to one, /resume to choose one";
@@ -229,7 +229,7 @@ pub(super) async fn farewell(chat: &Chat<'_>, output: &mut Output) {
         let key = clean(&chat.session);
         // A user may have chosen it.
         let key = shlex::try_quote(&key).unwrap_or(key.as_str().into());
-        let words = "to continue this conversation:";
+        let words = "to continue this session:";
         output.folded(format_args!("{FAINT}{words}{FAINT:#} openclaw chat --resume {key}"));
     }
 }

@@ -22,7 +22,11 @@ pub(super) async fn show(
     servers: &[ServerStatus],
     output: &mut Output,
 ) {
-    let place = if chat.is_remote { "using the running gateway" } else { "in this process" };
+    let place = match &chat.gateway {
+        Some(url) => format!("using the gateway at {}", line(url)),
+        None if chat.is_remote => "using the running gateway".to_owned(),
+        None => "in this process".to_owned(),
+    };
     let version = env!("CARGO_PKG_VERSION");
     output.folded(format_args!("{STRONG}OpenClaw {version}{STRONG:#} {FAINT}{place}{FAINT:#}"));
     if let Some(words) = config(chat).await {
@@ -45,7 +49,8 @@ pub(super) async fn show(
         let label = label(if at == 0 { "servers" } else { "" });
         output.labelled(&label, &server_line(server));
     }
-    if servers.is_empty() {
+    // `openclaw mcp` manages the servers of this machine.
+    if servers.is_empty() && chat.gateway.is_none() {
         output.labelled(&label("servers"), "none; run `openclaw mcp add` to add one");
     }
     let words = "/help for commands, Ctrl-C to cancel a turn, Ctrl-D to exit.";

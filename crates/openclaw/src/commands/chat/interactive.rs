@@ -127,11 +127,11 @@ impl Desk<'_, '_> {
         let Self { editor, signals, output, .. } = self;
         let choices = conversation::choices(chat).await?;
         if choices.is_empty() {
-            output.line("No other conversations.");
+            output.line("No other sessions.");
             return Ok(false);
         }
         output.flush();
-        editor.begin(Ask::Pick("Resume a conversation", choices));
+        editor.begin(Ask::Pick("Resume a session", choices));
         let typed = tokio::select! {
             typed = editor.typed() => typed,
             _ = signals.next() => {
@@ -240,7 +240,7 @@ impl Desk<'_, '_> {
                     (InboxItem::Gone, None) => {
                         editor.give_up().await;
                         return Err(CommandError::unavailable("the gateway has stopped")
-                            .hint("run `openclaw chat` again; the conversation is kept"));
+                            .hint("run `openclaw chat` again; the session is kept"));
                     }
                     (change, _) => return Ok(AtPrompt::Changed(change)),
                 },

@@ -17,6 +17,7 @@ use super::turn::{ChatTurnEnd, wait_for_servers};
 use crate::commands::talk::{
     EventFilter, ShownCall, ShownMessage, TurnEvent, TurnOutput, TurnStatus, fresh_key,
 };
+use crate::error::CommandError;
 use crate::output::Output;
 use crate::signals::{SignalAction, Signals};
 
@@ -35,8 +36,8 @@ pub(super) async fn invoke(
             serde_json::value::to_raw_value(&value).unwrap_or_default()
         }
         _ => {
-            output
-                .warning("the arguments must be a JSON object: `/call TOOL {\"name\": \"value\"}`");
+            let error = CommandError::usage("the arguments must be a JSON object");
+            output.error(&error.hint("use `/call TOOL {\"name\": \"value\"}`"));
             return ChatTurnEnd::Over(TurnStatus::Failed);
         }
     };
@@ -84,6 +85,7 @@ pub(super) async fn invoke(
             call.is_error = true;
             call.text = Some("The call was cancelled by the user.".to_owned());
             view.returned(&call, output);
+            chat.results.add(&chat.session, view.take_results());
             return match signal {
                 SignalAction::Interrupt => ChatTurnEnd::Over(TurnStatus::Cancelled),
                 SignalAction::End | SignalAction::HangUp => ChatTurnEnd::Leave,

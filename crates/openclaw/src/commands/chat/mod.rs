@@ -53,6 +53,8 @@ struct Chat<'a> {
     tracer: &'a Tracer,
     /// Whether the gateway is another process.
     is_remote: bool,
+    /// The URL of the gateway, if the user named one.
+    gateway: Option<String>,
     whom: ChatAgent,
     session: String,
     /// The folder to work in; `None` for the agent's workspace.
@@ -99,7 +101,7 @@ pub(crate) fn chat(args: &ChatArgs, edge: &Edge, output: &mut Output) -> Command
     }
     let is_interactive = edge.is_interactive();
     if matches!(args.resume, Some(None)) && !is_interactive {
-        return Err(CommandError::usage("no terminal to choose a conversation on")
+        return Err(CommandError::usage("no terminal to choose a session on")
             .hint("use `--resume KEY`; `openclaw sessions list` lists the keys"));
     }
     let role = if is_interactive { ClientRole::Attending } else { ClientRole::Script };
@@ -131,6 +133,7 @@ pub(crate) fn chat(args: &ChatArgs, edge: &Edge, output: &mut Output) -> Command
             surface,
             tracer: &edge.tracer,
             is_remote,
+            gateway: target.named().map(|named| named.url.clone()),
             whom,
             session,
             workspace,

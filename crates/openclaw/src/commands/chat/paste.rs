@@ -11,10 +11,11 @@ use crate::output::{FAINT, Output};
 pub(super) async fn paste(chat: &mut Chat<'_>, output: &mut Output) -> bool {
     match picture(chat).await {
         Ok(file) => {
-            let size = file.content.as_ref().map_or(0, |it| it.get().len() * 3 / 4 / 1024);
+            let size =
+                file.content.as_ref().map_or(0, |it| (it.get().len() * 3 / 4).div_ceil(1_000));
             chat.pasted.get_mut().push(file);
             output.folded(format_args!(
-                "{FAINT}· attached an image ({size} kB) to the next message{FAINT:#}"
+                "{FAINT}· attached an image ({size} KB) to the next message{FAINT:#}"
             ));
             true
         }

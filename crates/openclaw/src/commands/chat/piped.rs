@@ -36,7 +36,7 @@ pub(super) async fn run(
                 continue;
             }
             TypedLine::Choose => {
-                let error = CommandError::usage("no terminal to choose a conversation on");
+                let error = CommandError::usage("no terminal to choose a session on");
                 output.error(&error.hint("use `/session KEY`; `/sessions` lists the keys"));
                 exit = Exit::Failed;
                 continue;

@@ -131,7 +131,9 @@ async fn write(chat: &Chat<'_>, number: &str, file: &str) -> Result<Vec<PathBuf>
         let written = options.write(true).create_new(true).open(&path);
         let written = written.and_then(|mut file| file.write_all(&bytes));
         written.map_err(|error| {
-            CommandError::failed(format!("cannot save {}", path.display())).cause(error.to_string())
+            CommandError::failed(format!("cannot save {}", path.display()))
+                .cause(error.to_string())
+                .hint(format!("use `/save {number} FILE` for another file"))
         })?;
         files.push(path);
     }

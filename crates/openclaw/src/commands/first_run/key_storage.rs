@@ -70,13 +70,13 @@ pub(super) fn store_key(
     if let Some(variable) = variable {
         output.aside(&format!("  {STRONG}v{STRONG:#}  in ${variable}, which you set yourself"));
     }
-    output.aside(&format!("  {STRONG}Enter{STRONG:#}  do not store it, and set up no model"));
+    output.aside(&format!("  {STRONG}Enter{STRONG:#}  do not store it, and choose again"));
     for _ in 0..MAX_TRIES {
         match (prompt::line("Store the key: ")?.to_ascii_lowercase().as_str(), variable) {
             ("", _) => return Ok(None),
             ("f", _) => return in_file(&file, key, paths).map(Some),
             ("v", Some(variable)) => return Ok(Some(KeyStorage::Variable(variable))),
-            _ => output.aside("Type one of the letters, or press Enter."),
+            _ => output.aside("Type a letter of this list, or press Enter."),
         }
     }
     Ok(None)

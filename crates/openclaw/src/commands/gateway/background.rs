@@ -18,7 +18,7 @@ use crate::commands::link::{running, state_files};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::{GOOD, Output, STRONG, printable};
+use crate::output::{GOOD, Output, STRONG, exit_words, printable};
 
 /// How long the start may take, until the gateway responds.
 const STARTING: Duration = Duration::from_secs(30);
@@ -46,6 +46,8 @@ pub(super) fn start(args: &RunArgs, edge: &Edge, output: &mut Output) -> Command
         }
         return Ok(Exit::Ok);
     }
+    // Not those of earlier runs.
+    let log = LogTail::at_end(log_path(&paths.state));
     let service = Service::installed(edge).filter(|_| !args.are_given());
     let child = match &service {
         Some(service) => {
@@ -54,7 +56,7 @@ pub(super) fn start(args: &RunArgs, edge: &Edge, output: &mut Output) -> Command
         }
         None => Some(spawn(args, &paths, edge)?),
     };
-    block_on(ready(child, &paths, edge, output))
+    block_on(ready(child, log, &paths, edge, output))
 }
 
 /// Stops the gateway, if it is running, and starts it.
@@ -97,6 +99,7 @@ fn open_log(state: &Path) -> io::Result<File> {
 /// Waits until the gateway responds.
 async fn ready(
     mut child: Option<Child>,
+    mut log: LogTail,
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
@@ -118,10 +121,11 @@ async fn ready(
         let exited = child.as_mut().and_then(|child| child.try_wait().ok().flatten());
         if exited.is_some() || Instant::now() > deadline {
             let message = match exited {
-                Some(status) => format!("the gateway did not start: {status}"),
-                None => format!("the gateway does not respond after {} s", STARTING.as_secs()),
+                Some(status) => format!("the gateway did not start: {}", exit_words(status)),
+                None => format!("the gateway did not respond within {} s", STARTING.as_secs()),
             };
-            let lines = LogTail::at(log_path(&paths.state)).last(LAST_LINES).unwrap_or_default();
+            let mut lines = log.added().unwrap_or_default();
+            let lines = lines.split_off(lines.len().saturating_sub(LAST_LINES));
             return Err(CommandError::failed(message)
                 .with(|failure| failure.last_lines = lines)
                 .hint("run `openclaw gateway run` to see it start"));
@@ -172,6 +176,12 @@ struct LogTail {
 impl LogTail {
     fn at(path: PathBuf) -> Self {
         Self { path, position: 0 }
+    }
+
+    /// A log of which only what is added from now on is read.
+    fn at_end(path: PathBuf) -> Self {
+        let position = path.metadata().map_or(0, |about| about.len());
+        Self { path, position }
     }
 
     /// Returns the last lines.

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::edge::Edge;
 use crate::error::{CommandError, Context as _};
+use crate::output::exit_words;
 
 /// The name of the systemd unit, and the label of the launchd agent.
 const UNIT: &str = "openclaw-gateway.service";
@@ -119,7 +120,7 @@ fn run(program: &str, args: &[&str]) -> Result<(), CommandError> {
     }
     let said = String::from_utf8_lossy(&done.stderr);
     let lines = said.lines().take(10).map(ToOwned::to_owned).collect();
-    Err(CommandError::failed(format!("`{line}` failed: {}", done.status))
+    Err(CommandError::failed(format!("`{line}` {}", exit_words(done.status)))
         .with(|failure| failure.last_lines = lines))
 }
 

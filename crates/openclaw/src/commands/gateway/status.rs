@@ -104,11 +104,12 @@ fn read<T: Default + DeserializeOwned>(raw: Option<&serde_json::value::RawValue>
 
 fn advice(error: &ConnectError, running: &GatewayRecord) -> Option<String> {
     match error {
-        ConnectError::ProtocolMismatch(_) => Some(
-            "the versions differ; run `openclaw gateway stop`, then `openclaw gateway`".to_owned(),
-        ),
+        // `openclaw gateway stop` asks it for its PID first.
+        ConnectError::ProtocolMismatch(_) => {
+            Some(format!("run `kill {}`, then `openclaw gateway start`", running.pid))
+        }
         ConnectError::Unreachable { .. } | ConnectError::TimedOut => {
-            Some(format!("it may hang; run `kill {}`, then start it again", running.pid))
+            Some(format!("it may hang; run `kill {}`, then `openclaw gateway start`", running.pid))
         }
         _ => None,
     }
@@ -149,7 +150,7 @@ impl GatewayState {
         match self {
             Self::Stopped => "not running; commands run standalone".to_owned(),
             Self::Unresponsive(running, error, _) => {
-                format!("not responding at {} (PID {}): {error}", running.url, running.pid)
+                format!("cannot use the gateway at {} (PID {}): {error}", running.url, running.pid)
             }
             Self::Running(gateway) => {
                 let GatewayRecord { url, pid, version, .. } = &gateway.running;
@@ -179,7 +180,7 @@ pub(super) fn status(edge: &Edge, output: &mut Output) -> CommandResult {
             Ok(Exit::Unavailable)
         }
         GatewayState::Unresponsive(_, _, hint) => {
-            let error = CommandError::failed(format!("gateway: {}", state.words()));
+            let error = CommandError::failed(state.words());
             Err(error.with(|failure| failure.hint.clone_from(hint)))
         }
         GatewayState::Running(gateway) => {

@@ -57,8 +57,8 @@ async fn end(paths: &Paths, limit: Duration, edge: &Edge) -> Result<Option<u32>,
         }
         GatewayState::Unresponsive(running, error, _) => {
             let hint = format!("if that process is the gateway, run `kill {}`", running.pid);
-            let error = CommandError::failed("the gateway does not respond").cause(error);
-            return Err(error.hint(hint));
+            let message = format!("cannot stop the gateway (PID {})", running.pid);
+            return Err(CommandError::failed(message).cause(error).hint(hint));
         }
     };
     ask_to_end(pid).map_err(|cause| {

@@ -27,7 +27,7 @@ pub(super) async fn list(
     if output.json {
         output.value(&json!({ "count": listed.count, "sessions": listed.sessions }));
     } else if listed.sessions.is_empty() {
-        output.line("No conversations. Run `openclaw chat` to start one.");
+        output.line("No sessions. Run `openclaw chat` to start one.");
     } else {
         output.table(rows(&listed.sessions));
     }

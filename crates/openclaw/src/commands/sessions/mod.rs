@@ -66,7 +66,7 @@ async fn find(link: &GatewayLink, key: &str) -> Result<Row, CommandError> {
     };
     let found: DescribeResult = link.look::<rpc::SessionsDescribe>(params).await?;
     found.session.ok_or_else(|| {
-        CommandError::failed(format!("no conversation `{key}`"))
+        CommandError::failed(format!("no session `{key}`"))
             .hint("run `openclaw sessions list` to list them")
     })
 }
@@ -79,7 +79,7 @@ async fn delete(
     output: &mut Output,
 ) -> CommandResult {
     find(link, key).await?;
-    let question = format!("Delete the conversation {} and all its messages?", printable(key));
+    let question = format!("Delete the session {} and all its messages?", printable(key));
     let way_out = "use `--yes` to delete without confirmation";
     let is_agreed = yes || {
         ask(&question, way_out, edge, output)?;

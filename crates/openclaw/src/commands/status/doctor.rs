@@ -4,9 +4,11 @@ use openclaw_config::{Config, Paths, Report, ServerConfig, ServerName};
 use openclaw_sessions::{ListFilter, SessionStore as _, SqliteStore};
 use serde_json::Value;
 
-use super::{files, logins, look, show};
-use crate::commands::check::{Check, SubjectChecks};
+use super::{files, logins, look, remote, show};
+use crate::cli::GatewayChoice;
+use crate::commands::check::{Check, SubjectChecks, Verdict, is_well};
 use crate::commands::gateway::gateway_state;
+use crate::commands::link::GatewayTarget;
 use crate::commands::{block_on, mcp};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, chain};
@@ -15,24 +17,41 @@ use crate::output::{Output, plural};
 pub(crate) fn doctor(edge: &Edge, output: &mut Output) -> CommandResult {
     let paths = edge.paths()?;
     let loaded = edge.load(&paths.config);
-    let (gateway_state, mut findings) = block_on(async {
+    let target = GatewayTarget::find(&GatewayChoice::default(), edge)?;
+    let (gateway, mut findings) = block_on(async {
         let gateway_state = gateway_state(&paths.state, edge).await;
+        let mut gateway = gateway_state.to_json();
         let mut findings = Box::pin(look(&paths, &loaded, &gateway_state, edge)).await;
-        findings.push(SubjectChecks::new("Conversations", database(&paths).await));
+        // The one that commands use.
+        if let GatewayTarget::Named(named) = &target {
+            let remote = remote::look(named, edge).await;
+            gateway = remote.to_json();
+            for finding in findings.iter_mut().filter(|finding| finding.about == "Gateway") {
+                *finding = remote.finding();
+            }
+        }
+        findings.push(SubjectChecks::new("Sessions", database(&paths).await));
         findings.push(SubjectChecks::new("Logins", logins::checks(&paths.state, edge).await));
         findings
             .push(SubjectChecks::new("Permissions", permissions(loaded.config.as_ref(), &paths)));
-        Ok((gateway_state, findings))
+        Ok((gateway, findings))
     })?;
     if let Some(first) = findings.first_mut() {
-        first.checks.extend(diagnostics(&loaded.report));
+        let told = diagnostics(&loaded.report.for_validation());
+        // Each error is a problem of its own, their summary is not another one.
+        if !is_well(&told) {
+            for check in &mut first.checks {
+                (check.verdict, check.advice) = (Verdict::Note, None);
+            }
+        }
+        first.checks.extend(told);
     }
     if let Some(config) = &loaded.config {
         // Replaced by a finding for each server.
         findings.retain(|finding| finding.about != "Servers");
         findings.extend(servers(config, &paths, edge, output)?);
     }
-    Ok(show(&findings, &gateway_state.to_json(), &paths, output))
+    Ok(show(&findings, &gateway, &paths, output))
 }
 
 /// Returns the errors and warnings about the configuration.
@@ -41,14 +60,22 @@ fn diagnostics(report: &Report) -> Vec<Check> {
     let told = told.as_array().into_iter().flatten();
     told.filter_map(|it| {
         let text = |key: &str| it.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
-        let message = text("message")?;
+        let what = format!("{}{}", text("message")?, place(it).unwrap_or_default());
         match text("severity")?.as_str() {
-            "error" => Some(Check::bad(message, text("help"))),
-            "warning" => Some(Check::note(message)),
+            "error" => Some(Check::bad(what, text("help"))),
+            "warning" => Some(Check::note(what)),
             _ => None,
         }
     })
     .collect()
+}
+
+/// Returns the place of a diagnostic: ` (file:line:column)`.
+fn place(diagnostic: &Value) -> Option<String> {
+    let location = diagnostic.get("location")?;
+    let number = |key: &str| location.get(key).and_then(Value::as_u64);
+    let file = location.get("file")?.as_str()?;
+    Some(format!(" ({file}:{}:{})", number("line")?, number("column")?))
 }
 
 /// Starts every server of every agent, once each.
@@ -96,7 +123,7 @@ async fn database(paths: &Paths) -> Vec<Check> {
     let mut checks: Vec<Check> =
         opened.note.into_iter().map(|note| Check::bad(note, None)).collect();
     checks.push(match opened.store.list(ListFilter::default()).await {
-        Ok(listed) => Check::good(format!("{} readable", plural(listed.len(), "conversation"))),
+        Ok(listed) => Check::good(format!("{} readable", plural(listed.len(), "session"))),
         Err(error) => Check::bad(error.to_string(), None),
     });
     opened.store.close().await;
@@ -106,9 +133,12 @@ async fn database(paths: &Paths) -> Vec<Check> {
 fn permissions(config: Option<&Config>, paths: &Paths) -> Vec<Check> {
     let mut checks = files::permissions(&paths.state);
     let plain = config.into_iter().flat_map(|config| &config.agents);
-    let plain: Vec<&str> = plain
+    let mut plain: Vec<&str> = plain
         .flat_map(|agent| agent.mcp.plaintext_credentials.iter().map(|name| name.as_str()))
         .collect();
+    // Agents share servers.
+    plain.sort_unstable();
+    plain.dedup();
     if !plain.is_empty() {
         let advice = "store them elsewhere, and refer to them with `secret://env/NAME` or `secret://keychain/NAME`";
         let words = format!("plaintext credentials in the configuration: {}", plain.join(", "));

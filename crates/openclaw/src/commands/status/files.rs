@@ -9,7 +9,7 @@ use crate::commands::check::Check;
 const MAX_FILES: usize = 100_000;
 /// Files and folders that may grow, with their labels.
 const PARTS: [(&[&str], &str); 4] = [
-    (&["sessions.db", "sessions.db-wal", "sessions.db-shm"], "conversations"),
+    (&["sessions.db", "sessions.db-wal", "sessions.db-shm"], "sessions"),
     (&["logs"], "logs"),
     (&["spill"], "large results"),
     (&["mcp"], "server data"),
@@ -43,8 +43,7 @@ fn room(left: u64, state: &Path) -> Option<Check> {
         format!("free some disk space; files in {state}/logs and {state}/spill can be deleted");
     match left {
         0..FULL => {
-            let words =
-                format!("the disk of {state} is full ({left_words} left): nothing can be saved");
+            let words = format!("the disk of {state} is full ({left_words} left): saving may fail");
             Some(Check::bad(words, Some(advice)))
         }
         FULL..LITTLE => {
@@ -105,6 +104,7 @@ fn size(path: &Path) -> u64 {
 /// Formats a size: "12 KB".
 fn words(bytes: u64) -> String {
     match bytes {
+        1 => "1 byte".to_owned(),
         0..1_000 => format!("{bytes} bytes"),
         1_000..1_000_000 => format!("{} KB", bytes / 1_000),
         _ => format!("{} MB", bytes / 1_000_000),
@@ -167,13 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn all_files_of_the_database_are_counted_as_conversations() {
+    fn all_files_of_the_database_are_counted_as_sessions() {
         let state = tempfile::tempdir().unwrap();
         for (name, size) in [("sessions.db", 32_000), ("sessions.db-wal", 241_000)] {
             fs::write(state.path().join(name), vec![0; size]).unwrap();
         }
         let told = parts(state.path()).what;
-        assert!(told.ends_with(": 273 KB (conversations 273 KB)"), "{told}");
+        assert!(told.ends_with(": 273 KB (sessions 273 KB)"), "{told}");
     }
 
     #[cfg(unix)]

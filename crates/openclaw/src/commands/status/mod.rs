@@ -34,7 +34,7 @@ pub(crate) fn status(choice: &GatewayChoice, edge: &Edge, output: &mut Output) -
     if let GatewayTarget::Named(gateway) = GatewayTarget::find(choice, edge)? {
         let remote = block_on(async { Ok(remote::look(&gateway, edge).await) })?;
         let findings = [
-            configuration(&paths, &loaded),
+            configuration(&paths, &loaded, edge),
             remote.finding(),
             SubjectChecks::new("State", files::sizes(&paths.state)),
         ];
@@ -55,7 +55,7 @@ async fn look(
     gateway_state: &GatewayState,
     edge: &Edge,
 ) -> Vec<SubjectChecks> {
-    let mut findings = vec![configuration(paths, loaded), gateway(gateway_state, paths)];
+    let mut findings = vec![configuration(paths, loaded, edge), gateway(gateway_state, paths)];
     if let Some(config) = &loaded.config {
         let resolver = edge.resolver(config);
         let checked = resolver.check_all(config.secret_references().keys()).await;
@@ -69,11 +69,19 @@ async fn look(
     findings
 }
 
-fn configuration(paths: &Paths, loaded: &Loaded) -> SubjectChecks {
+fn configuration(paths: &Paths, loaded: &Loaded, edge: &Edge) -> SubjectChecks {
     let file = paths.config.display();
     // As `config validate` counts them.
     let report = &loaded.report.for_validation();
-    let all = || Some("run `openclaw config validate` to see them all".to_owned());
+    let command = match edge.config_flag() {
+        None => "openclaw config validate".to_owned(),
+        Some(file) => {
+            let file = file.to_string_lossy();
+            let file = shlex::try_quote(&file).unwrap_or((&*file).into());
+            format!("openclaw config validate {file}")
+        }
+    };
+    let all = || Some(format!("run `{command}` for details"));
     let check = match &loaded.config {
         None => Check::bad(format!("{file} has {}", summary(report)), all()),
         Some(config) if config.file.is_none() => {
@@ -87,7 +95,7 @@ fn configuration(paths: &Paths, loaded: &Loaded) -> SubjectChecks {
     };
     let mut checks = vec![check];
     if !report.has_errors() && report.count(Severity::Warning) > 0 {
-        checks.push(Check::note("run `openclaw config validate` to see the warnings"));
+        checks.push(Check::note(format!("run `{command}` to see the warnings")));
     }
     SubjectChecks::new("Configuration", checks)
 }
@@ -101,7 +109,7 @@ fn gateway(gateway_state: &GatewayState, paths: &Paths) -> SubjectChecks {
             let mut checks = vec![Check::good(words)];
             let ours = env!("CARGO_PKG_VERSION");
             if gateway.running.version != ours {
-                let advice = "restart it: `openclaw gateway stop`, then `openclaw gateway`";
+                let advice = "run `openclaw gateway restart`";
                 let words = format!(
                     "the gateway has version {}, this program has version {ours}",
                     gateway.running.version
@@ -111,7 +119,12 @@ fn gateway(gateway_state: &GatewayState, paths: &Paths) -> SubjectChecks {
             let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
             let theirs = gateway.config.as_deref().map(Path::new);
             if let Some(theirs) = theirs.filter(|theirs| whole(theirs) != whole(&paths.config)) {
-                checks.push(Check::note(format!("uses {}", theirs.display())));
+                let words = format!(
+                    "it uses {}; commands with {} run standalone",
+                    theirs.display(),
+                    paths.config.display()
+                );
+                checks.push(Check::note(words));
             }
             if !gateway.config_issues.is_empty() {
                 let advice = "run `openclaw config validate`".to_owned();
@@ -133,11 +146,11 @@ async fn models(
     secrets: &[Checked],
 ) -> SubjectChecks {
     let agents = match gateway_state {
-        GatewayState::Running(gateway) => Ok(gateway.agents.clone()),
+        GatewayState::Running(gateway) => Ok((gateway.agents.clone(), Vec::new())),
         _ => inside::agents(config, paths, edge).await,
     };
     let checks = match agents {
-        Ok(agents) => {
+        Ok((agents, notes)) => {
             let checks = agents.iter().flat_map(|agent| {
                 let check = |model: &str, origin: &str| {
                     let key = keys::source(model, config, edge, secrets);
@@ -148,7 +161,7 @@ async fn models(
                 let fallbacks = agent.fallbacks.iter().map(move |model| check(model, "fallback"));
                 std::iter::once(first).chain(fallbacks)
             });
-            checks.collect()
+            checks.chain(notes).collect()
         }
         Err(problem) => vec![problem],
     };

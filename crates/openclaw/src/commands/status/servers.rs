@@ -23,10 +23,15 @@ pub(super) fn checks(config: &Config, gateway_state: &GatewayState, state: &Path
             let unset = held_back.unset_variables.join(", ");
             let advice = "set the variables, or remove them from the server's entry".to_owned();
             let words = format!("{name} cannot start: variables not set: {unset}");
-            checks.push(Check::bad(words, Some(advice)));
+            // Agents share servers.
+            if !checks.iter().any(|check| check.what == words) {
+                checks.push(Check::bad(words, Some(advice)));
+            }
         }
     }
-    if checks.is_empty() {
+    if checks.is_empty() && config.agents.iter().all(|agent| !agent.mcp.enabled) {
+        checks.push(Check::note("disabled: `plugins.entries.mcp-client.enabled` is false"));
+    } else if checks.is_empty() {
         checks.push(Check::note("none; run `openclaw mcp add` to add one"));
     }
     checks
@@ -45,12 +50,16 @@ pub(super) fn table(
         all.extend(gateway.servers.iter().cloned());
     }
     let catalogue = state_files::catalogue(state);
-    for status in config.agents.iter().flat_map(|agent| statuses_at_rest(agent, &catalogue)) {
+    for mut status in config.agents.iter().flat_map(|agent| statuses_at_rest(agent, &catalogue)) {
         // A running gateway reports the enabled servers itself.
         let is_enabled = matches!(status.state, ServerState::Idle | ServerState::NeedsAuth);
         let is_its = is_started && is_enabled;
         let is_known = all.iter().any(|it| it.name == status.name && it.target == status.target);
         if !is_its && !is_known {
+            // As the checks say: its last start has failed.
+            if status.state == ServerState::Idle && status.last_error.is_some() {
+                status.state = ServerState::Failed;
+            }
             all.push(status);
         }
     }

@@ -38,7 +38,7 @@ impl ChatAgent {
             return Err(unknown_agent(&id, &names));
         };
         if let (Some(asked), Some(other)) = (asked, of_session.filter(|it| asked != Some(it))) {
-            let message = format!("the conversation belongs to agent `{other}`, not to `{asked}`");
+            let message = format!("the session belongs to agent `{other}`, not to `{asked}`");
             return Err(CommandError::usage(message).hint("leave out `--agent` or `--session`"));
         }
         Ok(Self::new(agent, asked.is_some()))

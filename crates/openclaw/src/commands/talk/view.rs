@@ -47,7 +47,9 @@ impl CallFormatter {
         let mark = if call.is_error { "✗" } else { "⚙" };
         let beside = match (beside, call.is_error, call.failure.as_deref()) {
             (Some(text), true, _) => format!(" {BAD}failed: {text}{BAD:#}"),
-            (None, true, Some(failure)) => format!(" {BAD}failed ({failure}){BAD:#}"),
+            (None, true, Some(failure)) => {
+                format!(" {BAD}failed ({}){BAD:#}", failure.replace('-', " "))
+            }
             (None, true, None) => format!(" {BAD}failed{BAD:#}"),
             (Some(text), false, _) => format!(" → {text}"),
             (None, false, _) => String::new(),
@@ -56,7 +58,7 @@ impl CallFormatter {
             vec![format!("{style}{mark}{style:#} {STRONG}{head}{STRONG:#}{beside}{took}")];
         lines.extend(below.iter().map(|line| format!("  {style}│{style:#} {line}")));
         if left_out > 0 {
-            lines.push(format!("  {FAINT}│ … {} more{FAINT:#}", plural(left_out, "line")));
+            lines.push(format!("  {FAINT}│ … {}{FAINT:#}", plural(left_out, "more line")));
         }
         if let Some(file) = &call.kept_in {
             let file = clean_line(Untrusted::new(file), NOTICE_CHARS);
