@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use openclaw_config::{Config, Document, Paths, Setting};
+use openclaw_config::{Config, Document, EditError, Paths, Setting};
 use serde_json::{Map, Value, json};
 
 use super::check::Check;
@@ -72,7 +72,14 @@ pub(crate) fn set(key: &str, value: &str, edge: &Edge, output: &mut Output) -> C
     change(key, "set", &paths, edge, output, |document, path| {
         let before = unusable(document, &paths, edge);
         document.set(path, &value).map_err(|error| {
-            CommandError::usage(format!("cannot set `{key}`")).cause(error.to_string())
+            let failed =
+                CommandError::usage(format!("cannot set `{key}`")).cause(error.to_string());
+            match error {
+                EditError::NotAnObject(above) if key.starts_with(above.as_str()) => {
+                    failed.hint(format!("run `openclaw config unset {above}` first"))
+                }
+                _ => failed,
+            }
         })?;
         // `config validate` would call it an error, too.
         let is_new = |check: &Check| before.iter().all(|known| known.what != check.what);
