@@ -56,6 +56,7 @@ pub(crate) enum ClientArg {
     Vscode,
     Codex,
     Zed,
+    #[value(alias = "gemini")]
     GeminiCli,
     Openclaw,
 }
