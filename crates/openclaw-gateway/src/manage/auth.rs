@@ -322,7 +322,8 @@ fn login_failed(name: &str, error: &AuthError) -> Problem {
             Problem::new(ProblemKind::Unavailable, message).hint(hint)
         }
         AuthError::NotRegistered { .. } => {
-            let hint = "register a client there, and set `auth.clientId` in the server's entry";
+            let hint = "register a client there by hand, with the redirect URL \
+                        http://127.0.0.1/callback, and set `auth.clientId` in the server's entry";
             Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
         }
         AuthError::Mismatch(_) => {

@@ -286,7 +286,8 @@ fn auth_hint(server: &str, error: &AuthError) -> Option<String> {
     let hint = match error {
         AuthError::Unreachable { .. } => "check the network; the request will be retried",
         AuthError::NotRegistered { .. } => {
-            "register a client there, and set `auth.clientId` in the entry of the server"
+            "register a client there by hand, with the redirect URL http://127.0.0.1/callback, and \
+             set `auth.clientId` in the entry of the server"
         }
         AuthError::Setting { setting, .. } => return Some(format!("correct `auth.{setting}`")),
         AuthError::Refused { .. } | AuthError::Unsupported { .. } | AuthError::Invalid { .. } => {
