@@ -277,7 +277,8 @@ fn conclude(
                 .hint(format!("run `openclaw mcp login {name}` to try again"));
             Err(match &result.message {
                 Some(message) => error.cause(clean(message)),
-                None => error,
+                // The authorization server has issued one.
+                None => error.cause("the server does not accept the new token"),
             })
         }
     }
