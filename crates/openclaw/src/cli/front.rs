@@ -101,7 +101,7 @@ pub(crate) struct TurnArgs {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) workspace: Option<PathBuf>,
     /// The timeout of the turn, in milliseconds
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = super::positive)]
     pub(crate) timeout: Option<NonZeroU64>,
     /// Show tool calls even if stderr is not a terminal
     #[arg(long, short)]
@@ -133,7 +133,7 @@ pub(crate) enum SessionsCommand {
         #[arg(long, value_name = "TEXT")]
         search: Option<String>,
         /// The maximum number to list
-        #[arg(long, value_name = "N", default_value = "50")]
+        #[arg(long, value_name = "N", default_value = "50", value_parser = super::positive)]
         limit: NonZeroU64,
     },
     /// Show a conversation
@@ -146,7 +146,7 @@ Exit codes: 0 shown, 1 no such conversation.")]
         /// The conversation's key
         key: String,
         /// Only the last N messages
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = super::positive)]
         last: Option<NonZeroU64>,
     },
     /// Delete a conversation

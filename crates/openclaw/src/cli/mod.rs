@@ -12,6 +12,7 @@ mod pasted;
 mod servers;
 
 use std::ffi::OsString;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -88,7 +89,10 @@ impl Cli {
             | Command::Status(_)
             | Command::Top(_)
             // What a server writes to stderr is in its log, and would overwrite a prompt.
-            | Command::Doctor => "error,openclaw_mcp::process::stderr=off",
+            // The command itself reports a certificate that was rejected.
+            | Command::Doctor => {
+                "error,openclaw_mcp::process::stderr=off,rustls_platform_verifier=off"
+            }
             // Without what `rmcp` logs about errors of hub clients.
             Command::Gateway(_) => "warn,openclaw_gateway=info,rmcp::service=off",
             // Its stderr is read by the client: without the warnings of `rmcp`.
@@ -126,6 +130,11 @@ pub(crate) struct GlobalArgs {
     /// Print JSON
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
+}
+
+/// Parses a number that must not be zero.
+fn positive(word: &str) -> Result<NonZeroU64, &'static str> {
+    word.parse().map_err(|_| "expected a whole number, at least 1")
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

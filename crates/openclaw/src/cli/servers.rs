@@ -112,7 +112,7 @@ pub(crate) struct CallArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RequestArgs {
     /// The timeout in milliseconds, including the start of the server
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = super::positive)]
     timeout: Option<NonZeroU64>,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
