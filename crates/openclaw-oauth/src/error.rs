@@ -18,7 +18,7 @@ pub enum AuthError {
         cause: String,
     },
     /// A document or response is invalid.
-    #[error("invalid {what} from {url}: {cause}")]
+    #[error("invalid response from {url} ({what}): {cause}")]
     Invalid {
         /// The document, such as "authorization server metadata".
         what: &'static str,
