@@ -149,8 +149,9 @@ pub(crate) async fn auth(
         AuthOrder::Begin(scopes) => {
             match begin(gateway, Arc::clone(&server), authorizer.clone(), scopes).await {
                 Ok(url) => Ok(pending(url)),
-                // It needs none, or denies access to all.
-                Err(AuthError::NotAboutTokens) if server.refresh().await.is_ok() => {
+                // It needs none, denies access to all, or does not work.
+                Err(AuthError::NotAboutTokens) => {
+                    server.refresh().await?;
                     state_of(gateway, &server.status(), Some(&authorizer)).await
                 }
                 Err(error) => Err(login_failed(name, &error)),
