@@ -194,9 +194,13 @@ impl NamedGateway {
                 "the connection may be intercepted; if the gateway has a new certificate, change \
                  `gateway.remote.tlsFingerprint` or --tls-fingerprint"
             }
-            ConnectError::TokenMissing | ConnectError::TokenMismatch => {
+            ConnectError::TokenMissing
+            | ConnectError::TokenMismatch
+            | ConnectError::RateLimited { .. } => {
                 "use --token-file FILE, OPENCLAW_GATEWAY_TOKEN or `gateway.remote.token`"
             }
+            ConnectError::ProtocolMismatch(_) => "update this program, or the gateway",
+            ConnectError::Refused(_) => "it may be starting: try again, or check its log",
             ConnectError::NotPaired { request } => &format!(
                 "on the machine of the gateway, run `openclaw devices approve {}`, then try again",
                 request.as_deref().unwrap_or("ID")
