@@ -213,12 +213,16 @@ fn run_editor(editor: &str, file: &Path) -> Result<(), CommandError> {
     let mut words = editor.split_whitespace();
     let program = words.next().unwrap_or("vi");
     let status = Command::new(program).args(words).arg(file).status();
-    let status = status.context(format!("cannot start the editor `{program}`"))?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(CommandError::failed(format!("the editor `{program}` failed: {status}"))
-            .hint("set $VISUAL or $EDITOR to another one")),
-    }
+    let hint = "set $VISUAL or $EDITOR to another one";
+    let status = status
+        .context(format!("cannot start the editor `{program}`"))
+        .map_err(|error| error.hint(hint))?;
+    let how = match status.code() {
+        Some(0) => return Ok(()),
+        Some(code) => format!("exited with status {code}"),
+        None => format!("was ended: {status}"),
+    };
+    Err(CommandError::failed(format!("the editor `{program}` {how}")).hint(hint))
 }
 
 #[cfg(test)]
