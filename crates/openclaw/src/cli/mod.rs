@@ -89,9 +89,10 @@ impl Cli {
             | Command::Status(_)
             | Command::Top(_)
             // What a server writes to stderr is in its log, and would overwrite a prompt.
-            // The command itself reports a certificate that was rejected.
+            // The command itself reports a certificate that was rejected, and a lost connection.
             | Command::Doctor => {
-                "error,openclaw_mcp::process::stderr=off,rustls_platform_verifier=off"
+                "error,openclaw_mcp::process::stderr=off,rustls_platform_verifier=off,\
+                 rmcp::service=off"
             }
             // Without what `rmcp` logs about errors of hub clients.
             Command::Gateway(_) => "warn,openclaw_gateway=info,rmcp::service=off",
