@@ -43,7 +43,7 @@ pub(crate) struct ChatArgs {
     /// The conversation to continue, or to start with this key
     #[arg(long, value_name = "KEY")]
     pub(crate) session: Option<String>,
-    /// The agent to talk to [default: the first]
+    /// The agent to talk to [default: the default agent]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
     /// The folder to work in [default: the current one, at a terminal]
@@ -70,7 +70,7 @@ Exit codes: 0 the client has closed the connection, 1 failure, 2 wrong usage, 3 
 pub(crate) struct AcpArgs {
     #[command(flatten)]
     pub(crate) gateway: GatewayChoice,
-    /// The agent of new sessions [default: the first]
+    /// The agent of new sessions [default: the default agent]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
 }
@@ -94,7 +94,7 @@ pub(crate) struct TurnArgs {
     /// The conversation to continue [default: a new one]
     #[arg(long, value_name = "KEY")]
     pub(crate) session: Option<String>,
-    /// The agent to ask [default: the first]
+    /// The agent to ask [default: the default agent]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
     /// The folder to work in [default: the current one, at a terminal]

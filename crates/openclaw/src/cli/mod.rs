@@ -233,6 +233,8 @@ nothing. It is the default server if there is no configuration file. It exits wh
   source <(openclaw completions bash)       # in ~/.bashrc
   source <(openclaw completions zsh)        # in ~/.zshrc, after compinit
   openclaw completions fish > ~/.config/fish/completions/openclaw.fish
+  eval (openclaw completions elvish | slurp)  # in rc.elv
+  openclaw completions powershell | Out-String | Invoke-Expression # in $PROFILE
 
 Names of servers, tools, prompts, conversations and agents are completed from local data; no server \
 is started."
@@ -288,7 +290,8 @@ Exit codes: 0 printed, 1 no such key, 78 the configuration has errors.")]
 
 The value is JSON or, if it is not, text. Nothing is written if the result has errors.
 
-Exit codes: 0 written, 1 failure, 2 invalid key, 78 the configuration would have errors.")]
+Exit codes: 0 written, 1 failure, 2 invalid key or value, 78 the configuration would have \
+errors.")]
     Set {
         /// The key, such as `gateway.port`; quote parts with dots: `mcp.servers."a.b".url`
         key: String,
