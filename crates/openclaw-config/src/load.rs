@@ -121,12 +121,12 @@ fn check(
 
 fn way_out(error: &ReadError) -> &'static str {
     match error {
-        ReadError::Missing => "create it, or omit `--config`",
         ReadError::Folder => "name the file itself, as in `--config folder/openclaw.json`",
         ReadError::Special => "name a file, or pass it on stdin with `/dev/stdin`",
         ReadError::Denied => "make it readable for this user",
         ReadError::TooLarge => "check that this is the configuration file",
         ReadError::NotUtf8(_) | ReadError::Utf16 => "in most editors, \"Save as\" has the option",
-        ReadError::Io(_) => "check the path and the disk",
+        // A missing file is not an error.
+        ReadError::Missing | ReadError::Io(_) => "check the path and the disk",
     }
 }

@@ -149,7 +149,7 @@ async fn the_method_of_a_registration_is_what_the_server_answers_or_was_asked() 
             json!({"client_id": "x", "token_endpoint_auth_method": "client_secret_basic"}),
             Err("no client_secret"),
         ),
-        (json!(["private_key_jwt"]), json!({}), Err("set `clientId`")),
+        (json!(["private_key_jwt"]), json!({}), Err("no authentication method")),
         (json!(["none"]), json!({"client_id": ""}), Err("no valid client_id")),
         (json!(["none"]), json!({"client_id": "a\nb"}), Err("no valid client_id")),
     ] {
@@ -220,7 +220,7 @@ async fn a_failed_registration_says_why() {
     let test = TestServer::fixed(Reply::missing()).await;
     let server = server_of(&test, &json!({"registration_endpoint": null}));
     let error = identified(&test, &server, &AuthSettings::default(), None).await.unwrap_err();
-    assert!(error.to_string().contains("set `clientId`"), "{error}");
+    assert!(error.to_string().contains("does not register clients"), "{error}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub enum AuthError {
         cause: String,
     },
     /// The client cannot be registered there.
-    #[error("no client id for {issuer}: {cause}")]
+    #[error("this program is not registered at {issuer}: {cause}")]
     NotRegistered {
         /// The authorization server.
         issuer: String,

@@ -22,12 +22,12 @@ pub(crate) async fn register(
     let refused =
         |cause: String| AuthError::NotRegistered { issuer: quoted(&server.issuer), cause };
     let Some(endpoint) = &server.registration_endpoint else {
-        let cause = "it does not support registration; set `clientId`".to_owned();
+        let cause = "it does not register clients automatically".to_owned();
         return Err(refused(cause));
     };
     let methods = server.token_endpoint_auth_methods_supported.as_deref();
     let requested = choose_method(methods, &settings.grant).ok_or_else(|| {
-        refused("it has no authentication method for registered clients; set `clientId`".to_owned())
+        refused("it has no authentication method for registered clients".to_owned())
     })?;
     let body = registration_request(server, settings, redirect_uri, requested);
     let response = http.post_json(REGISTRATION, endpoint, &body).await?;

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::process::ExitStatus;
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, ColumnConstraint, ContentArrangement, Table, presets};
@@ -433,14 +432,6 @@ pub(crate) fn fit(rows: &[Vec<String>], columns: &[Column], width: u16) -> Vec<V
 /// "1 tool", "2 tools"
 pub(crate) fn plural(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
-}
-
-/// "exited with status 1", or "was killed" with the signal
-pub(crate) fn exit_words(status: ExitStatus) -> String {
-    match status.code() {
-        Some(code) => format!("exited with status {code}"),
-        None => format!("was killed ({status})"),
-    }
 }
 
 /// "2 errors, 1 warning"

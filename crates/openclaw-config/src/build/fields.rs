@@ -98,7 +98,7 @@ impl ServerBuilder<'_, '_> {
             if is_variable_name(&name.value.0) {
                 out.push(name.value.0.clone());
             } else {
-                let help = "use the name alone, without `$`";
+                let help = "write only the name, for example `HOME`";
                 self.cx.found.push(name.error("invalid variable name", "here").help(help));
             }
         }

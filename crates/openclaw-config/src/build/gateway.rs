@@ -100,11 +100,11 @@ impl Builder<'_> {
             let word = cx.filled(text, &mut Unset::Refused)?;
             let bind = Bind::parse(word.as_str());
             if bind.is_none() {
-                let message = "expected `loopback`, `lan` or an IP address";
+                let message = "expected `loopback`, `lan`, `all` or an IP address";
                 let help = match word.as_str() {
                     "custom" => "use the address itself instead of `customBindHost`",
                     "tailnet" => "use this machine's address in that network",
-                    _ => "`loopback` is this machine only, `lan` is all networks",
+                    _ => "`loopback` is this machine only, `lan` and `all` are all networks",
                 };
                 cx.found.push(text.error(message, "not one of these").help(help));
             }
@@ -167,7 +167,7 @@ impl Builder<'_> {
         noted: &mut Vec<Setting>,
     ) -> Option<SafeUrl> {
         self.note(noted, "gateway.remote.url", text, json!(safe_address(&text.value.0)));
-        let url = self.any_url(text, &mut Unset::Refused)?;
+        let url = self.any_url(text, &mut Unset::Refused, "wss://gateway.example:18789")?;
         let is_secure = url.scheme() == "wss" || is_loopback(&url);
         let (problem, help) = if !matches!(url.scheme(), "ws" | "wss") || !url.has_host() {
             ("expected a `wss://` or `ws://` URL", "for example `wss://gateway.example:18789`")
@@ -222,7 +222,7 @@ impl Builder<'_> {
         noted: &mut Vec<Setting>,
     ) -> Option<SafeUrl> {
         self.note(noted, "gateway.publicUrl", text, json!(safe_address(&text.value.0)));
-        let url = self.any_url(text, &mut Unset::Refused)?;
+        let url = self.any_url(text, &mut Unset::Refused, "https://example.com")?;
         let problem = if url.scheme() != "https" {
             "only an https URL can be published"
         } else if !is_bare(&url) {

@@ -116,7 +116,7 @@ impl Builder<'_> {
     /// Parses the URL of a provider. Providers on the local network often have no certificate, so
     /// http is accepted with a warning.
     fn model_address(&mut self, text: &Spanned<ConfigText>) -> Option<SafeUrl> {
-        let url = self.any_url(text, &mut Unset::Refused)?;
+        let url = self.any_url(text, &mut Unset::Refused, "https://api.example.com/v1")?;
         match url.scheme() {
             "https" => {}
             "http" if super::values::is_loopback(&url) => {}

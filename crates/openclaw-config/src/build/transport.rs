@@ -101,8 +101,10 @@ impl ServerBuilder<'_, '_> {
             self.cx.found.push(key.error("a client key needs a client certificate", "alone"));
         }
         if let Some(off @ Spanned { value: false, .. }) = &verify {
-            let message =
-                "certificate verification is off for this server: anyone can impersonate it";
+            let server = self.name;
+            let message = format!(
+                "certificate verification is off for MCP server `{server}`: anyone can impersonate it"
+            );
             let help = "trust its authority with `tls.caFile` instead";
             self.cx.found.push(off.warning(message, "disabled here").help(help));
         }

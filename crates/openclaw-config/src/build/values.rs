@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use openclaw_secrets::{SCHEME, SecretTemplate};
 use serde_json::{Value as Json, json};
-use url::{Host, Url};
+use url::{Host, ParseError, Url};
 
 use crate::credential::REDACTED;
 use crate::decode::{Field, Spanned};
@@ -103,8 +103,8 @@ impl Builder<'_> {
     ) -> Option<Expanded> {
         if text.value.0.contains(SCHEME) {
             let message = "secret references are not supported here";
-            let help = "they are supported in `env`, `headers`, `apiKey` and the credentials in \
-                        `auth`";
+            let help = "they are supported in `env`, `headers`, `apiKey` and `auth` of a server, in \
+                        `apiKey` and `headers` of a model provider, and as tokens";
             self.found.push(text.error(message, "would be passed on unchanged").help(help));
             return None;
         }
@@ -171,18 +171,22 @@ impl Builder<'_> {
         }
     }
 
-    /// Parses a URL of any scheme.
+    /// Parses a URL of any scheme. What is not one is reported with this example.
     pub(crate) fn any_url(
         &mut self,
         text: &Spanned<ConfigText>,
         unset: &mut Unset<'_>,
+        example: &str,
     ) -> Option<Url> {
         let expanded = self.filled(text, unset)?;
         match Url::parse(expanded.as_str().trim()) {
             Ok(url) => Some(url),
             Err(problem) => {
-                let help = "write it in full: `https://example.com/mcp`";
-                let message = format!("not a URL: {problem}");
+                let help = format!("write it in full: `{example}`");
+                let message = match problem {
+                    ParseError::RelativeUrlWithoutBase => "not a URL: it has no scheme".to_owned(),
+                    problem => format!("not a URL: {problem}"),
+                };
                 self.found.push(text.error(message, "not a URL").help(help));
                 None
             }
@@ -195,7 +199,7 @@ impl Builder<'_> {
         text: &Spanned<ConfigText>,
         unset: &mut Unset<'_>,
     ) -> Option<SafeUrl> {
-        let url = self.any_url(text, unset)?;
+        let url = self.any_url(text, unset, "https://example.com/mcp")?;
         let refused = match url.scheme() {
             "https" => None,
             "http" if is_loopback(&url) => None,

@@ -99,7 +99,7 @@ impl fmt::Display for Segment {
         };
         match self {
             Self::Key(key) if is_plain(key) => write!(f, ".{key}"),
-            Self::Key(key) => write!(f, "[{key:?}]"),
+            Self::Key(key) => write!(f, "[{}]", serde_json::Value::from(key.as_str())),
             Self::Index(index) => write!(f, "[{index}]"),
         }
     }
@@ -154,10 +154,20 @@ impl<'a> Decoder<'a> {
         let kind = node.value.kind();
         let mut diagnostic = Diagnostic::error(format!("expected {expected}, found {kind}"))
             .at(node.mark(), format!("this is {kind}"));
-        if let (ConfigValue::Number(_) | ConfigValue::Bool(_), true) =
-            (&node.value, expected.contains("string"))
-        {
-            diagnostic = diagnostic.help("put it in quotes");
+        let is_text = matches!(node.value, ConfigValue::String(_));
+        let help = match (&node.value, expected) {
+            (ConfigValue::Number(_) | ConfigValue::Bool(_), _) if expected.contains("string") => {
+                Some("put it in quotes")
+            }
+            (_, "an array") if is_text => Some("put it in brackets: `[\"…\"]`"),
+            (_, "true or false") if is_text => Some("write `true` or `false`, without quotes"),
+            _ if is_text && expected.starts_with("a whole number") => {
+                Some("write a number, without quotes")
+            }
+            _ => None,
+        };
+        if let Some(help) = help {
+            diagnostic = diagnostic.help(help);
         }
         self.report(diagnostic);
     }
@@ -250,7 +260,7 @@ impl<'a> Decoder<'a> {
 fn foreign_key_hint(key: &str) -> Option<&'static str> {
     Some(match key {
         "endpoint" => "use `url`",
-        "trust" => "use `approval` to set which tools run without confirmation",
+        "trust" => "use `approval: \"never\"` to call its tools without approval",
         "envFile" => "set the variables in `env`, or pass them on with `inheritEnv`",
         "mcpServers" => "use `mcp.servers`",
         _ => return None,

@@ -101,8 +101,10 @@ impl<const MIN: u64, const MAX: u64> Decode for Whole<MIN, MAX> {
         match whole(written) {
             Some(number) if (MIN..=MAX).contains(&number) => Some(Self(number)),
             _ => {
-                let shown = written.get(..24).map_or(written.as_str(), |_| "too long");
-                let found = format!("this is {shown}");
+                let found = match written.len() {
+                    ..24 => format!("this is {written}"),
+                    _ => "this number is too long".to_owned(),
+                };
                 cx.report(Diagnostic::error(format!("expected {expected}")).at(node.at, found));
                 None
             }

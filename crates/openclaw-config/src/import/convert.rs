@@ -51,7 +51,7 @@ pub(super) fn server(
         .or_else(|error| ServerName::new(error.suggestion().unwrap_or_default()));
     let name = name.ok();
     if let Some(name) = name.as_ref().filter(|name| name.as_str() != written_name) {
-        to.notes.push(format!("it would be named `{name}` here"));
+        to.notes.push(format!("its name here is `{name}`"));
     }
     to.notes.dedup();
     FoundServer {

@@ -41,7 +41,7 @@ pub enum InstallError {
     #[error("the home folder is unknown")]
     NoHome,
     /// The program has no file of its own.
-    #[error("the usual settings file of that program is also the one of this program")]
+    #[error("the Node version of OpenClaw has the same settings file as this program")]
     SharedFile,
     /// The file cannot be read or edited.
     #[error("{0}")]

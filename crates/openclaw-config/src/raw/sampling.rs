@@ -34,7 +34,11 @@ fn rule(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Option<RawSampling>> 
         ConfigValue::Bool(true) => Some(SamplingRule::Ask),
         ConfigValue::Bool(false) => Some(SamplingRule::Never),
         ConfigValue::String(_) => SamplingRule::decode(node, cx),
-        _ => return None,
+        ConfigValue::Object(_) => return None,
+        _ => {
+            cx.wrong_type(node, "never, ask, always or an object with `allow`");
+            None
+        }
     };
     Some(allow.map(|value| {
         let allow = Some(Spanned { value, at: node.mark(), path: cx.path() });

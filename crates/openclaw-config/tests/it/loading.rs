@@ -447,7 +447,7 @@ fn contradictions_between_fields_are_found() {
     assert_says(&said, &["`headers` has no effect on a local process"]);
     let said =
         doubtful("{ mcp: { servers: { x: { url: 'https://x', tls: { verify: false } } } } }");
-    assert_says(&said, &["certificate verification is off for this server"]);
+    assert_says(&said, &["certificate verification is off for MCP server `x`"]);
 }
 
 #[test]

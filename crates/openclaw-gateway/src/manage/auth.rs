@@ -149,8 +149,9 @@ pub(crate) async fn auth(
         AuthOrder::Begin(scopes) => {
             match begin(gateway, Arc::clone(&server), authorizer.clone(), scopes).await {
                 Ok(url) => Ok(pending(url)),
-                // It needs none, or denies access to all.
-                Err(AuthError::NotAboutTokens) if server.refresh().await.is_ok() => {
+                // It needs none, denies access to all, or does not work.
+                Err(AuthError::NotAboutTokens) => {
+                    server.refresh().await?;
                     state_of(gateway, &server.status(), Some(&authorizer)).await
                 }
                 Err(error) => Err(login_failed(name, &error)),
@@ -330,7 +331,8 @@ fn login_failed(name: &str, error: &AuthError) -> Problem {
             Problem::new(ProblemKind::Unavailable, message).hint(hint)
         }
         AuthError::NotRegistered { .. } => {
-            let hint = "register a client there, and set `auth.clientId` in the server's entry";
+            let hint = "register a client there by hand, with the redirect URL \
+                        http://127.0.0.1/callback, and set `auth.clientId` in the server's entry";
             Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
         }
         AuthError::Mismatch(_) => {

@@ -40,7 +40,7 @@ pub struct Launch {
 }
 
 /// Describes an exit status, to follow the name of the process: "exited with status 1".
-pub(crate) fn exit_words(status: ExitStatus) -> String {
+pub fn exit_words(status: ExitStatus) -> String {
     let shown = status.to_string();
     match (status.code(), shown.strip_prefix("signal: ")) {
         (Some(code), _) => format!("exited with status {code}"),

@@ -388,16 +388,21 @@ impl<D: Dial> Machine<D> {
         let is_change = self.publisher.borrow().state != state;
         let logged = std::mem::replace(&mut self.logged, state);
         if logged != state {
+            // As users see it elsewhere.
+            let shown = match state {
+                ServerState::NeedsAuth => "Login required".to_owned(),
+                state => format!("{state:?}"),
+            };
             match trouble {
                 Some(ServerError { message, .. }) => {
                     tracing::warn!(%server, ?state, restarts, error = %message, "server state changed");
-                    self.log.line(&format!("[openclaw] {state:?}: {message}"));
+                    self.log.line(&format!("[openclaw] {shown}: {message}"));
                 }
                 // A server that never ran has nothing to log.
                 None if logged == ServerState::Idle && state == ServerState::Closed => {}
                 None => {
                     tracing::info!(%server, ?state, restarts, "server state changed");
-                    self.log.line(&format!("[openclaw] {state:?}"));
+                    self.log.line(&format!("[openclaw] {shown}"));
                 }
             }
         }

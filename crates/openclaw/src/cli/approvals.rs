@@ -62,7 +62,7 @@ pub(crate) struct AllowArgs {
     /// For `exec`, the first words of the commands; for other tools, NAME=VALUE
     #[arg(value_name = "WORD")]
     pub(crate) words: Vec<String>,
-    /// The agent that may make the calls [default: the first]
+    /// The agent that may make the calls [default: the default agent]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
     /// The folder that it applies to [default: the current one]

@@ -43,7 +43,7 @@ pub(crate) struct ChatArgs {
     /// The conversation to continue, or to start with this key
     #[arg(long, value_name = "KEY")]
     pub(crate) session: Option<String>,
-    /// The agent to talk to [default: the first]
+    /// The agent to talk to [default: the default agent]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
     /// The folder to work in [default: the current one, at a terminal]
@@ -70,7 +70,7 @@ Exit codes: 0 the client has closed the connection, 1 failure, 2 wrong usage, 3 
 pub(crate) struct AcpArgs {
     #[command(flatten)]
     pub(crate) gateway: GatewayChoice,
-    /// The agent of new sessions [default: the first]
+    /// The agent of new sessions [default: the default agent]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
 }
@@ -94,14 +94,14 @@ pub(crate) struct TurnArgs {
     /// The conversation to continue [default: a new one]
     #[arg(long, value_name = "KEY")]
     pub(crate) session: Option<String>,
-    /// The agent to ask [default: the first]
+    /// The agent to ask [default: the default agent]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
     /// The folder to work in [default: the current one, at a terminal]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) workspace: Option<PathBuf>,
     /// The timeout of the turn, in milliseconds
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = super::positive)]
     pub(crate) timeout: Option<NonZeroU64>,
     /// Show tool calls even if stderr is not a terminal
     #[arg(long, short)]
@@ -133,7 +133,7 @@ pub(crate) enum SessionsCommand {
         #[arg(long, value_name = "TEXT")]
         search: Option<String>,
         /// The maximum number to list
-        #[arg(long, value_name = "N", default_value = "50")]
+        #[arg(long, value_name = "N", default_value = "50", value_parser = super::positive)]
         limit: NonZeroU64,
     },
     /// Show a conversation
@@ -146,7 +146,7 @@ Exit codes: 0 shown, 1 no such conversation.")]
         /// The conversation's key
         key: String,
         /// Only the last N messages
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = super::positive)]
         last: Option<NonZeroU64>,
     },
     /// Delete a conversation

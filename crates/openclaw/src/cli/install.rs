@@ -21,7 +21,7 @@ pub(crate) struct InstallArgs {
     /// Offer `order_openclaw` only, without the hub
     #[arg(long)]
     pub(crate) agent_only: bool,
-    /// The agent to use [default: the first]
+    /// The agent to use [default: the default agent]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
     /// The program to start [default: this one]
@@ -56,6 +56,7 @@ pub(crate) enum ClientArg {
     Vscode,
     Codex,
     Zed,
+    #[value(alias = "gemini")]
     GeminiCli,
     Openclaw,
 }

@@ -151,7 +151,8 @@ pub(crate) enum AppArg {
     Codex,
     Windsurf,
     Zed,
-    Gemini,
+    #[value(alias = "gemini")]
+    GeminiCli,
     Opencode,
     Goose,
     Amp,

@@ -36,7 +36,7 @@ pub(crate) struct McpServerArgs {
 /// The options of `order_openclaw`.
 #[derive(Debug, Args)]
 pub(crate) struct OrderArgs {
-    /// The agent that messages go to, or whose servers are offered [default: the first]
+    /// The agent that messages go to, or whose servers are offered [default: the default agent]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
     /// A folder whose files may be attached, besides the agent's workspace

@@ -12,6 +12,7 @@ mod pasted;
 mod servers;
 
 use std::ffi::OsString;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -88,7 +89,8 @@ impl Cli {
             | Command::Status(_)
             | Command::Top(_)
             // What a server writes to stderr is in its log, and would overwrite a prompt.
-            | Command::Doctor => "error,openclaw_mcp::process::stderr=off",
+            // The command itself reports a lost connection.
+            | Command::Doctor => "error,openclaw_mcp::process::stderr=off,rmcp::service=off",
             // Without what `rmcp` logs about errors of hub clients.
             Command::Gateway(_) => "warn,openclaw_gateway=info,rmcp::service=off",
             // Its stderr is read by the client: without the warnings of `rmcp`.
@@ -126,6 +128,11 @@ pub(crate) struct GlobalArgs {
     /// Print JSON
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
+}
+
+/// Parses a number that must not be zero.
+fn positive(word: &str) -> Result<NonZeroU64, &'static str> {
+    word.parse().map_err(|_| "expected a whole number, at least 1")
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -223,6 +230,8 @@ nothing. It is the default server if there is no configuration file. It exits wh
   source <(openclaw completions bash)       # in ~/.bashrc
   source <(openclaw completions zsh)        # in ~/.zshrc, after compinit
   openclaw completions fish > ~/.config/fish/completions/openclaw.fish
+  eval (openclaw completions elvish | slurp)  # in rc.elv
+  openclaw completions powershell | Out-String | Invoke-Expression # in $PROFILE
 
 Names of servers, tools, prompts, conversations and agents are completed from local data; no server \
 is started."
@@ -278,7 +287,8 @@ Exit codes: 0 printed, 1 no such key, 78 the configuration has errors.")]
 
 The value is JSON or, if it is not, text. Nothing is written if the result has errors.
 
-Exit codes: 0 written, 1 failure, 2 invalid key, 78 the configuration would have errors.")]
+Exit codes: 0 written, 1 failure, 2 invalid key or value, 78 the configuration would have \
+errors.")]
     Set {
         /// The key, such as `gateway.port`; quote parts with dots: `mcp.servers."a.b".url`
         key: String,

@@ -8,7 +8,7 @@ use clap::Args;
 /// Selects the agent whose servers are used.
 #[derive(Debug, Args)]
 pub(crate) struct AgentArgs {
-    /// The agent whose servers and rules to use [default: the first]
+    /// The agent whose servers and rules to use [default: the default agent]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
 }
@@ -16,7 +16,7 @@ pub(crate) struct AgentArgs {
 /// Which agent's servers, and in which process they run.
 #[derive(Debug, Args)]
 pub(crate) struct ContextArgs {
-    /// The agent whose servers and rules to use [default: the first]
+    /// The agent whose servers and rules to use [default: the default agent]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
     /// Start servers in this process, even if a gateway is running
@@ -112,7 +112,7 @@ pub(crate) struct CallArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RequestArgs {
     /// The timeout in milliseconds, including the start of the server
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = super::positive)]
     timeout: Option<NonZeroU64>,
     #[command(flatten)]
     pub(crate) show: ShowArgs,

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use openclaw_config::{Config, Document, Paths, Setting};
+use openclaw_config::{Config, Document, EditError, Paths, Setting};
+use openclaw_mcp::process::exit_words;
 use serde_json::{Map, Value, json};
 
 use super::check::Check;
@@ -14,7 +15,7 @@ use super::status::unusable_models;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::{GOOD, Output, exit_words, printable};
+use crate::output::{GOOD, Output, printable};
 
 /// How many times a file with errors can be edited again.
 const MAX_EDITS: usize = 20;
@@ -72,7 +73,14 @@ pub(crate) fn set(key: &str, value: &str, edge: &Edge, output: &mut Output) -> C
     change(key, "set", &paths, edge, output, |document, path| {
         let before = unusable(document, &paths, edge);
         document.set(path, &value).map_err(|error| {
-            CommandError::usage(format!("cannot set `{key}`")).cause(error.to_string())
+            let failed =
+                CommandError::usage(format!("cannot set `{key}`")).cause(error.to_string());
+            match error {
+                EditError::NotAnObject(above) if key.starts_with(above.as_str()) => {
+                    failed.hint(format!("run `openclaw config unset {above}` first"))
+                }
+                _ => failed,
+            }
         })?;
         // `config validate` would call it an error, too.
         let is_new = |check: &Check| before.iter().all(|known| known.what != check.what);
@@ -210,14 +218,15 @@ fn run_editor(editor: &str, file: &Path) -> Result<(), CommandError> {
     let mut words = editor.split_whitespace();
     let program = words.next().unwrap_or("vi");
     let status = Command::new(program).args(words).arg(file).status();
-    let status = status.context(format!("cannot start the editor `{program}`"))?;
-    match status.success() {
-        true => Ok(()),
-        false => {
-            let message = format!("the editor `{program}` {}", exit_words(status));
-            Err(CommandError::failed(message).hint("set $VISUAL or $EDITOR to another one"))
-        }
+    let hint = "set $VISUAL or $EDITOR to another one";
+    let status = status
+        .context(format!("cannot start the editor `{program}`"))
+        .map_err(|error| error.hint(hint))?;
+    if status.success() {
+        return Ok(());
     }
+    let message = format!("the editor `{program}` {}", exit_words(status));
+    Err(CommandError::failed(message).hint(hint))
 }
 
 #[cfg(test)]

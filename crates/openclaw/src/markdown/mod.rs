@@ -174,6 +174,15 @@ impl Markdown {
     }
 }
 
+/// Wraps text that is not Markdown. The words of a row stay in their column.
+pub(crate) fn wrap_plain(text: &str, canvas: Canvas) -> String {
+    let wrapped = text.split('\n').map(|line| {
+        let margin = line.len() - line.trim_start_matches(' ').len();
+        folded(line, &" ".repeat(second_cell(line).unwrap_or(margin)), canvas)
+    });
+    wrapped.collect::<Vec<_>>().join("\n")
+}
+
 /// Renders a line, or its beginning, outside of code blocks and tables.
 fn render(line: &str, canvas: Canvas) -> String {
     let text = line.trim_start_matches(' ');

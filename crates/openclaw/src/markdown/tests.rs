@@ -57,6 +57,16 @@ fn the_words_of_a_row_stay_in_their_column() {
 }
 
 #[test]
+fn plain_text_is_only_wrapped() {
+    let canvas = Canvas { width: 36, colour: true };
+    let text = "✓ p: 2 tools\n  + __init__\n  - a_*b*_c\n  no changes\n";
+    assert_eq!(wrap_plain(text, canvas), text);
+    let row = "  /mcp refresh  read the lists again; connect";
+    let shown = wrap_plain(row, canvas);
+    assert_eq!(shown, "  /mcp refresh  read the lists\n                again; connect");
+}
+
+#[test]
 fn code_stays_as_it_is() {
     let line = "let all = one + two + three + four;";
     let shown = rendered(&format!("```rust\n{line}\n```\nand words that go on behind it"), PLAIN);

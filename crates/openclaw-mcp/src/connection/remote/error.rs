@@ -288,7 +288,8 @@ fn auth_hint(server: &str, error: &AuthError) -> Option<String> {
     let hint = match error {
         AuthError::Unreachable { .. } => "check the network; the request will be retried",
         AuthError::NotRegistered { .. } => {
-            "register a client there, and set `auth.clientId` in the entry of the server"
+            "register a client there by hand, with the redirect URL http://127.0.0.1/callback, and \
+             set `auth.clientId` in the entry of the server"
         }
         AuthError::Setting { setting: setting @ ("tls" | "tls.caFile" | "proxy"), .. } => {
             return Some(format!("correct `{setting}`"));

@@ -190,6 +190,11 @@ pub(super) fn is_command_line(said: ChatInput<'_>) -> bool {
     matches!(said, ChatInput::Message(_)) && is_command(word)
 }
 
+/// Whether a message is `/mcp …`, whose result is not Markdown.
+pub(super) fn is_mcp(said: ChatInput<'_>) -> bool {
+    matches!(said, ChatInput::Message(text) if text.split_whitespace().next() == Some("/mcp"))
+}
+
 /// Whether a word has the form of a command, unlike a path.
 fn is_command(word: &str) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '?' | '!');

@@ -49,6 +49,7 @@ pub(super) async fn run_turn(
     output: &mut Output,
 ) -> ChatTurnEnd {
     let mut view = view_of(chat, editor.as_deref());
+    view.is_plain = commands::is_mcp(said);
     // A command that is known needs no further servers.
     if !commands::is_known(chat, said).await
         && let Some(spoken) = wait_for_servers(chat, &mut view, signals, output).await

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use openclaw_config::Paths;
+use openclaw_mcp::process::exit_words;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
@@ -18,7 +19,7 @@ use crate::commands::link::{running, state_files};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::{GOOD, Output, STRONG, exit_words, printable};
+use crate::output::{GOOD, Output, STRONG, printable};
 
 /// How long the start may take, until the gateway responds.
 const STARTING: Duration = Duration::from_secs(30);

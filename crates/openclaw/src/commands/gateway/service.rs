@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use openclaw_mcp::process::exit_words;
+
 use crate::edge::Edge;
 use crate::error::{CommandError, Context as _};
-use crate::output::exit_words;
 
 /// The name of the systemd unit, and the label of the launchd agent.
 const UNIT: &str = "openclaw-gateway.service";

@@ -303,7 +303,9 @@ fn no_node(error: &ConnectError) -> String {
     match error {
         ConnectError::NotPaired { request } => {
             let request = request.as_deref().unwrap_or("ID");
-            format!("{error}: on its machine, run `openclaw devices approve {request}`")
+            format!(
+                "{error}: on the machine of the gateway, run `openclaw devices approve {request}`"
+            )
         }
         error => error.to_string(),
     }

@@ -199,6 +199,8 @@ impl NamedGateway {
             | ConnectError::RateLimited { .. } => {
                 "use --token-file FILE, OPENCLAW_GATEWAY_TOKEN or `gateway.remote.token`"
             }
+            ConnectError::ProtocolMismatch(_) => "update this program, or the gateway",
+            ConnectError::Refused(_) => "it may be starting: try again, or check its log",
             ConnectError::NotPaired { request } => &format!(
                 "on the machine of the gateway, run `openclaw devices approve {}`, then try again",
                 request.as_deref().unwrap_or("ID")
@@ -206,10 +208,6 @@ impl NamedGateway {
             ConnectError::Unreachable { .. } | ConnectError::TimedOut => {
                 "check that the gateway is running, and `gateway.remote.url` or --gateway"
             }
-            ConnectError::ProtocolMismatch(_) => {
-                "use versions of this program and of the gateway that belong together"
-            }
-            ConnectError::Refused(_) => "check the log of the gateway",
             _ => "check `gateway.remote.url` or --gateway",
         };
         CommandError::unavailable(format!("cannot use the gateway at {}", self.url))

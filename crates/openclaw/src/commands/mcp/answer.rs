@@ -79,6 +79,8 @@ fn show_parts(outcome: &Outcome, output: &mut Output) {
             Part::Text { placeholder: true, .. } if has_blobs => {}
             Part::Text { audience: Some(Audience::Assistant), .. } => {}
             Part::Text { text, untrusted: true, .. } => output.outside(text),
+            // The error says the same.
+            Part::Text { untrusted: false, .. } if outcome.details.violations.is_some() => {}
             Part::Text { text, untrusted: false, .. } => output.note(text),
             Part::Image { .. } | Part::Audio { .. } | Part::Blob { .. } => {}
         }
@@ -160,7 +162,7 @@ fn tell_saved(outcome: &Outcome, saved: &SavedParts, output: &mut Output) {
             true => format!(
                 "{kind}{from}, about {bytes} bytes, not shown; use `-o FILE` or `--save FOLDER` to save it"
             ),
-            false => save::damaged(mime_type),
+            false => format!("{kind}{from}, not shown: its data is damaged"),
         });
     }
 }

@@ -44,21 +44,17 @@ pub(super) fn list(args: &ListArgs, edge: &Edge, output: &mut Output) -> Command
     let entries: Vec<Entry> = servers
         .map(|(name, settings)| Entry::new(name.as_str(), settings, agent, &config))
         .collect();
-    show(&entries, agent, output);
+    show(&entries, agent, edge, output);
     Ok(Exit::Ok)
 }
 
-fn show(entries: &[Entry], agent: &AgentConfig, output: &mut Output) {
+fn show(entries: &[Entry], agent: &AgentConfig, edge: &Edge, output: &mut Output) {
     if output.json {
         output.value(&json!({ "agent": agent.id.as_str(), "servers": entries }));
         return;
     }
-    if !agent.mcp.enabled {
-        output.line("MCP is disabled.");
-        return;
-    }
-    if entries.is_empty() {
-        output.line("No MCP servers. Run `openclaw mcp add` to add one.");
+    if !agent.mcp.enabled || entries.is_empty() {
+        output.line(super::no_servers(edge));
         return;
     }
     let rows = fit(&entries.iter().map(Entry::row).collect::<Vec<_>>(), &COLUMNS, output.width());

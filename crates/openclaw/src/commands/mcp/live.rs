@@ -84,7 +84,7 @@ impl Shell<'_> {
                         biased;
                         () = deciding => {}
                         () = events.until_settled(&approval.id) => {
-                            say("\nthe question was withdrawn\n");
+                            say("the question was withdrawn\n");
                         }
                     }
                 }
@@ -97,7 +97,7 @@ impl Shell<'_> {
                         biased;
                         () = self.lead(terminal, &question) => {}
                         () = events.until_settled(&question.id) => {
-                            say("\nthe question was withdrawn\n");
+                            say("the question was withdrawn\n");
                         }
                     }
                 }

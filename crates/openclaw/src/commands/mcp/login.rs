@@ -59,7 +59,6 @@ pub(super) fn login(args: &LoginArgs, edge: &Edge, output: &mut Output) -> Comma
         conclude(name, &result, server.as_ref(), output)
     });
     if matches!(result, Err(CommandError::Interrupted)) && has_begun.get() {
-        say("\n");
         output.note(&format!(
             "the login is not finished; `openclaw mcp login {name} --code CODE_OR_URL` can finish it \
              for 15 minutes"
@@ -149,11 +148,7 @@ impl Login<'_> {
         let mut finished = pin!(finished);
         loop {
             let line = tokio::select! {
-                result = &mut finished => {
-                    // The cursor is after the prompt.
-                    say("\n");
-                    return result;
-                }
+                result = &mut finished => return result,
                 line = terminal.line(PASTE) => line,
             };
             let Some(line) = line else { return finished.await };
@@ -277,7 +272,8 @@ fn conclude(
                 .hint(format!("run `openclaw mcp login {name}` to try again"));
             Err(match &result.message {
                 Some(message) => error.cause(clean(message)),
-                None => error,
+                // The authorization server has issued one.
+                None => error.cause("the server does not accept the new token"),
             })
         }
     }

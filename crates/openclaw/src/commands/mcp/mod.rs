@@ -78,6 +78,15 @@ pub(crate) fn run(command: &McpCommand, edge: &Edge, output: &mut Output) -> Com
     }
 }
 
+/// Returns what to say where there are no servers.
+fn no_servers(edge: &Edge) -> &'static str {
+    let config = edge.paths().ok().and_then(|paths| edge.load(&paths.config).config);
+    match config.is_some_and(|config| config.agents.iter().all(|agent| !agent.mcp.enabled)) {
+        true => "MCP is disabled: `plugins.entries.mcp-client.enabled` is false.",
+        false => "No MCP servers. Run `openclaw mcp add` to add one.",
+    }
+}
+
 /// Parses the name of a new server.
 fn server_name(name: &str) -> Result<ServerName, CommandError> {
     ServerName::new(name).map_err(|error| {

@@ -19,14 +19,16 @@ pub(super) fn refresh(args: &RefreshArgs, edge: &Edge, output: &mut Output) -> C
     let (agent_id, server) = (args.context.agent.clone(), args.name.clone());
     let params = RefreshParams { agent_id, server };
     let about = (&args.context, args.name.as_deref());
-    with_result::<rpc::McpRefresh>(about, params, edge, output, show)
+    with_result::<rpc::McpRefresh>(about, params, edge, output, |result, output| {
+        show(result, edge, output)
+    })
 }
 
-fn show(result: &RefreshResult, output: &mut Output) -> Exit {
+fn show(result: &RefreshResult, edge: &Edge, output: &mut Output) -> Exit {
     if output.json {
         output.value(&json!(result));
     } else if result.servers.is_empty() {
-        output.line("No MCP servers. Run `openclaw mcp add` to add one.");
+        output.line(super::no_servers(edge));
     } else {
         result.servers.iter().for_each(|server| show_server(server, output));
     }

@@ -116,7 +116,7 @@ fn decoded(mime_type: &str, data: &str) -> Result<Vec<u8>, CommandError> {
 }
 
 /// The message for data that is not valid base64.
-pub(super) fn damaged(mime_type: &str) -> String {
+fn damaged(mime_type: &str) -> String {
     format!("cannot write {}: its data is damaged", named(mime_type))
 }
 

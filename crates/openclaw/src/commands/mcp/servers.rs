@@ -33,7 +33,7 @@ pub(super) fn servers(args: &ServersArgs, edge: &Edge, output: &mut Output) -> C
                 logins.insert(status.name.clone(), grant);
             }
         }
-        tell(&result, &statuses, &logins, output)
+        tell(&result, &statuses, &logins, edge, output)
     })
 }
 
@@ -41,6 +41,7 @@ fn tell(
     result: &ServersResult,
     statuses: &[ServerStatus],
     logins: &BTreeMap<String, GrantInfo>,
+    edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
     if output.json {
@@ -53,7 +54,7 @@ fn tell(
         }
         output.value(&value);
     } else if statuses.is_empty() {
-        output.line("No MCP servers. Run `openclaw mcp add` to add one.");
+        output.line(super::no_servers(edge));
     } else {
         show(statuses, output);
     }

@@ -11,7 +11,7 @@ use super::screen::Screen;
 use crate::commands::elicitation::{ElicitationDialogue, Next, is_yes};
 use crate::commands::talk::InputLines;
 use crate::commands::talk::approve::{ApprovalPrompt, TypedChoice, UserDecision};
-use crate::prompt::say;
+use crate::prompt::{OpenQuestion, say};
 
 /// The width of a sampling request, and the maximum number of times that it is asked.
 const WIDTH: u16 = 80;
@@ -115,5 +115,10 @@ async fn answer_to(question: &str, typed: &mut Option<InputLines>) -> Option<Str
     // Before the prompt is shown, so that a quick answer is not discarded.
     typed.forget();
     say(question);
-    typed.next().await.ok().flatten()
+    let open = OpenQuestion::new();
+    let line = typed.next().await.ok().flatten();
+    if line.is_some() {
+        open.answered();
+    }
+    line
 }

@@ -86,8 +86,13 @@ pub(crate) fn save(
 ) -> Result<Written, CommandError> {
     let loaded = edge.load_text(&paths.config, &document.to_string());
     let Some(config) = loaded.config else {
-        let unchanged = format!("{} was not changed", paths.config.display());
-        return Err(CommandError::config(loaded.report).hint(unchanged));
+        let file = paths.config.display();
+        // Errors that were there before are not those of the change.
+        let hint = match edge.load(&paths.config).config {
+            Some(_) => format!("correct it, and run the command again; {file} was not changed"),
+            None => format!("run `openclaw config edit` to correct {file}, which was not changed"),
+        };
+        return Err(CommandError::config(loaded.report).hint(hint));
     };
     document.save(&paths.config).map_err(|error| failed(&error, paths))?;
     reload_running(paths, edge);

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::answer::{TurnOutcome, TurnStatus};
 use super::call::{ResultLines, ShownCall, cut_result};
 use super::parts::ShownPart;
-use crate::markdown::Markdown;
+use crate::markdown::{Markdown, wrap_plain};
 use crate::output::{BAD, FAINT, Output, STRONG, WARNING, plural, printable, said};
 use crate::pictures::Pictures;
 
@@ -93,6 +93,8 @@ pub(crate) struct TurnOutput {
     said: String,
     said_before: String,
     markdown: Markdown,
+    /// Whether the answer is the result of a command: text that is not Markdown.
+    pub(crate) is_plain: bool,
     /// The results with a number, for commands that refer to them.
     numbered: Option<Numbered>,
 }
@@ -127,6 +129,7 @@ impl TurnOutput {
             said: String::new(),
             said_before: String::new(),
             markdown: Markdown::default(),
+            is_plain: false,
             numbered: None,
         }
     }
@@ -201,6 +204,7 @@ impl TurnOutput {
         self.said.push_str(text);
         let text = said(text);
         let shown = match self.is_terminal {
+            true if self.is_plain => wrap_plain(&text.replace('\t', "    "), output.canvas()),
             true => self.markdown.push(&text.replace('\t', "    "), output.canvas()),
             false => text,
         };

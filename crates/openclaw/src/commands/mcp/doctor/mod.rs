@@ -44,7 +44,7 @@ pub(super) fn doctor(args: &DoctorArgs, edge: &Edge, output: &mut Output) -> Com
             let known: Vec<&str> = all.iter().map(|status| status.name.as_str()).collect();
             return Err(unknown_server(name, &known).into());
         }
-        Ok(show(&examine_all(&statuses, own, &environment).await, output))
+        Ok(show(&examine_all(&statuses, own, &environment).await, edge, output))
     })
 }
 
@@ -195,7 +195,7 @@ fn look_further(server: &Server, wrote: bool) -> String {
     }
 }
 
-fn show(findings: &[SubjectChecks], output: &mut Output) -> Exit {
+fn show(findings: &[SubjectChecks], edge: &Edge, output: &mut Output) -> Exit {
     let well = findings.iter().filter(|finding| finding.is_well()).count();
     let off = findings.iter().filter(|finding| finding.was_left_alone()).count();
     let exit = if well == findings.len() { Exit::Ok } else { Exit::Failed };
@@ -205,7 +205,7 @@ fn show(findings: &[SubjectChecks], output: &mut Output) -> Exit {
         return exit;
     }
     if findings.is_empty() {
-        output.line("No MCP servers. Run `openclaw mcp add` to add one.");
+        output.line(super::no_servers(edge));
         return exit;
     }
     for finding in findings {

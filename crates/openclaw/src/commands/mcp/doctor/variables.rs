@@ -55,8 +55,11 @@ pub(super) fn note(name: &str, server: &StdioServer, missing: &[&str]) -> Check 
     // The command replaces the whole list.
     let all = server.inherit_env.iter().map(String::as_str).chain(missing.iter().copied());
     let all = all.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(",");
-    let advice = format!(
-        "run `openclaw config set mcp.servers.{name}.inheritEnv '[{all}]'` to pass {them} on"
-    );
+    // A name with dots needs quotes, which the shell must keep.
+    let key = match name.contains('.') {
+        true => format!("'mcp.servers.\"{name}\".inheritEnv'"),
+        false => format!("mcp.servers.{name}.inheritEnv"),
+    };
+    let advice = format!("run `openclaw config set {key} '[{all}]'` to pass {them} on");
     Check { advice: Some(advice), ..Check::note(what) }
 }

@@ -169,7 +169,7 @@ fn app(arg: AppArg) -> App {
         AppArg::Codex => App::Codex,
         AppArg::Windsurf => App::Windsurf,
         AppArg::Zed => App::Zed,
-        AppArg::Gemini => App::GeminiCli,
+        AppArg::GeminiCli => App::GeminiCli,
         AppArg::Opencode => App::OpenCode,
         AppArg::Goose => App::Goose,
         AppArg::Amp => App::Amp,

@@ -53,8 +53,18 @@ pub(super) fn by_name<'c>(
         };
         if let Some(other) = called.find(|other| !other.equals(first)) {
             let (one, two) = (first.found.app.title(), other.found.app.title());
-            let message = format!("{one} and {two} have different servers called `{name}`");
-            return Err(CommandError::failed(message).hint("choose one with `--from APP`"));
+            // `--from` cannot tell those of one program apart.
+            let (message, hint) = match one == two {
+                true => (
+                    format!("{one} has different servers called `{name}`"),
+                    "run `openclaw mcp import` at a terminal, and choose one by its number",
+                ),
+                false => (
+                    format!("{one} and {two} have different servers called `{name}`"),
+                    "choose one with `--from APP`",
+                ),
+            };
+            return Err(CommandError::failed(message).hint(hint));
         }
         let namesake = picked.iter().find(|other| other.found.name == first.found.name);
         match namesake {

@@ -22,7 +22,7 @@ const COLUMNS: [Column; 6] = [
 /// The lines besides servers and remarks: the header, an empty line and the question.
 const MARGIN: usize = 4;
 /// The indent of remarks.
-const REMARK_INDENT: usize = 5;
+const REMARK_INDENT: usize = 6;
 
 /// Warns about files that could not be read or parsed.
 pub(super) fn broken(broken: &[BrokenFile], output: &mut Output) {
@@ -63,21 +63,21 @@ pub(super) fn table(candidates: &[Candidate], in_full: bool, output: &mut Output
     let remarked = candidates.iter().filter(|candidate| !remarks(candidate).is_empty()).count();
     let room = output.lines().filter(|_| !in_full).unwrap_or(usize::MAX);
     if remarked > 0 && candidates.len() + remarked + MARGIN > room {
-        output.line(format_args!("{FAINT}     details: `openclaw mcp import --dry-run`{FAINT:#}"));
+        output.line(format_args!("{FAINT}      details: `openclaw mcp import --dry-run`{FAINT:#}"));
         return false;
     }
     for (candidate, number) in candidates.iter().zip(1..) {
         let remarks = remarks(candidate);
         if let (Some(width), false) = (brief, remarks.is_empty()) {
             let remarks = cut(&printable(&remarks.join("; ")), width.saturating_sub(REMARK_INDENT));
-            output.line(format_args!("{FAINT}{number:>3}  {remarks}{FAINT:#}"));
+            output.line(format_args!("{FAINT}{number:>4}  {remarks}{FAINT:#}"));
             continue;
         }
         for remark in remarks {
             let room = usize::from(output.width()).saturating_sub(REMARK_INDENT).max(20);
             for (at, line) in wrap_words(&printable(&remark), room).iter().enumerate() {
                 let number = if at == 0 { number.to_string() } else { String::new() };
-                output.line(format_args!("{FAINT}{number:>3}  {line}{FAINT:#}"));
+                output.line(format_args!("{FAINT}{number:>4}  {line}{FAINT:#}"));
             }
         }
     }
