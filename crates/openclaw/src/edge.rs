@@ -19,7 +19,7 @@ use openclaw_secrets::{Environment, Redactor, Resolver, SecretString};
 use openclaw_trace::Tracer;
 
 use crate::clipboard::ClipboardProgram;
-use crate::error::CommandError;
+use crate::error::{CommandError, Context as _};
 use crate::pictures::{PictureProtocol, Pictures};
 use crate::telemetry::Telemetry;
 
@@ -301,8 +301,10 @@ impl Edge {
     }
 
     /// Returns the current folder.
-    pub(crate) fn folder(&self) -> PathBuf {
-        std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"))
+    pub(crate) fn folder(&self) -> Result<PathBuf, CommandError> {
+        std::env::current_dir()
+            .context("cannot use the current folder")
+            .map_err(|error| error.hint("change to a folder that exists"))
     }
 
     /// Returns what is known about the user's desktop.

@@ -79,6 +79,7 @@ fn run(args: &AcpArgs, edge: &Edge, output: &mut Output, is_serving: &Cell<bool>
     let need = Need::Agents(ClientRole::Chatting);
     let max_servers = edge.editor_limit("OPENCLAW_ACP_MAX_SERVERS")?;
     let max_tools = edge.editor_limit("OPENCLAW_ACP_MAX_TOOLS")?;
+    let folder = edge.folder()?;
     let target = GatewayTarget::find(&args.gateway, edge)?;
     let is_elsewhere = target.named().is_some();
     let gateway = StdioGateway { target, need, edge };
@@ -99,7 +100,7 @@ fn run(args: &AcpArgs, edge: &Edge, output: &mut Output, is_serving: &Cell<bool>
             connect: client.connect,
             works_in: Box::new(move |agent, folder| editor_folders.are_used(agent, folder)),
             agent: args.agent.clone(),
-            folder: edge.folder(),
+            folder,
             servers,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };

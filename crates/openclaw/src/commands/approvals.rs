@@ -36,7 +36,7 @@ pub(crate) fn approvals(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    let folder = edge.folder();
+    let folder = edge.folder()?;
     let target = GatewayTarget::find(&GatewayChoice::default(), edge)?;
     with_records(&target, edge, output, async |link, output| {
         let defaults = AllowDefaults { agent: None, folder: &folder };

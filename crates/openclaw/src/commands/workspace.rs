@@ -67,7 +67,7 @@ pub(crate) fn choose(
     if agent.is_some_and(|agent| agent.workspace.is_some()) {
         return Ok(None);
     }
-    let current = folder(&edge.folder())?;
+    let current = folder(&edge.folder()?)?;
     let answers = TrustedFolders(paths.state.join("trusted-folders.json"));
     let is_trusted = match answers.answer(&current) {
         Some(true) => true,

@@ -142,7 +142,7 @@ pub(crate) fn chat(args: &ChatArgs, edge: &Edge, output: &mut Output) -> Command
             is_untitled,
             results: ShownResults::default(),
             pictures: edge.pictures(),
-            roots: PathRoots { folder: edge.folder(), home: edge.home().map(Path::to_owned) },
+            roots: PathRoots { folder: edge.folder()?, home: edge.home().map(Path::to_owned) },
             clipboard: edge.clipboard(),
             pasted: RefCell::default(),
         };

@@ -125,6 +125,8 @@ async fn ready(
                 Some(status) => format!("the gateway did not start: {}", exit_words(status)),
                 None => format!("the gateway did not respond within {} s", STARTING.as_secs()),
             };
+            // One that starts after all would run although this command failed.
+            let _ = child.as_mut().map(Child::kill);
             let mut lines = log.added().unwrap_or_default();
             let lines = lines.split_off(lines.len().saturating_sub(LAST_LINES));
             return Err(CommandError::failed(message)
