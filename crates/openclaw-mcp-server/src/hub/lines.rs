@@ -21,6 +21,7 @@ use futures_util::future::{AbortHandle, Abortable, Aborted, BoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use openclaw_tools::{CallLane, ProgressWatcher, StartedCall};
 use rmcp::ServiceExt as _;
+use rmcp::model::JsonRpcMessage;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
@@ -34,10 +35,12 @@ use super::handler::Handler;
 use super::incoming::{CallLine, CallRequest, IncomingMessage, PlainCall, classify};
 use super::options::HubClientOptions;
 use super::outbox::{BEHIND, FULL, Outbox, Taken};
-use super::reply::{BUSY, HubReply, INVALID_REQUEST, PARSE_ERROR};
+use super::reply::{BUSY, HubReply, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR};
 use super::running::{RunningCall, progress_params};
 use super::slow_lane::{HubSlowLane, ServerRoleMessage};
 use super::{Hub, HubError, listen};
+use crate::server::invalid_params;
+use crate::transport::is_bad_handshake;
 
 /// Maximum length of a line.
 const MAX_LINE: usize = 64 * 1024 * 1024;
@@ -436,6 +439,12 @@ impl Front {
                 return;
             }
         };
+        if let (JsonRpcMessage::Request(request), Some(id)) = (&message, id)
+            && is_bad_handshake(&request.request)
+        {
+            self.requests.remove(id);
+            return self.refuse(Some(id), INVALID_PARAMS, &invalid_params("initialize").message);
+        }
         match self.to_rmcp.try_send(message) {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(message)) => self.held = Some(message),
