@@ -65,6 +65,24 @@ fn a_loaded_session_shows_calls_as_they_were() {
 }
 
 #[test]
+fn two_loads_at_once_are_replayed_one_after_the_other() {
+    let place = Place::new();
+    let (mut editor, session) = Editor::open(&place, &[]);
+    for text in ["one", "two", "three"] {
+        editor.prompt(&session, text);
+    }
+    let load = json!({ "sessionId": session, "cwd": place.project(), "mcpServers": [] });
+    for _ in 0..5 {
+        editor.updates.clear();
+        let ids = [(); 2].map(|()| editor.send("session/load", load.clone()));
+        for (id, count) in ids.into_iter().zip([3, 6]) {
+            while editor.frame()["id"] != id {}
+            assert_eq!(editor.of_kind("user_message_chunk").len(), count);
+        }
+    }
+}
+
+#[test]
 fn a_replayed_call_of_a_server_has_its_label_and_is_not_failed_first() {
     let place = Place::new();
     let (mut editor, session) = Editor::open(&place, &[place.stdio("box", &Script::new())]);
