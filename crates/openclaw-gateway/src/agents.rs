@@ -199,6 +199,12 @@ impl AgentRuntime {
 }
 
 impl AgentRuntime {
+    /// Returns the context window of a model, in tokens: the configured one, or that of the model if
+    /// the models were opened before.
+    pub(crate) fn window(&self, model: &str) -> Option<u64> {
+        self.limits.context_tokens.or_else(|| self.models.window(model))
+    }
+
     /// The same agent in another folder.
     fn in_folder(&self, workspace: PathBuf, native: Arc<dyn ToolSource>) -> Self {
         Self {

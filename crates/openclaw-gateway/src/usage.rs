@@ -48,7 +48,7 @@ pub(crate) async fn of_session(
         text.push('\n');
     }
     let context = last.input_tokens.saturating_add(last.output_tokens);
-    let _ = match service.models.window(&model).filter(|window| *window > 0) {
+    let _ = match service.window(&model).filter(|window| *window > 0) {
         Some(window) => write!(
             text,
             "Context: {context} of {window} tokens ({} %)",

@@ -198,7 +198,7 @@ pub(super) async fn delete(
 pub(super) async fn defaults(asked: &RequestContext<'_>) -> Defaults {
     let Ok(service) = asked.agent(None) else { return Defaults::default() };
     let model = service.models.in_use().await.name.clone();
-    let context_tokens = service.models.window(&model);
+    let context_tokens = service.window(&model);
     Defaults { model_provider: None, model: Some(model), context_tokens }
 }
 
@@ -238,7 +238,7 @@ async fn described(gateway: &Gateway, session: &Session) -> Row {
         (None, Some(service)) => Some(service.models.in_use().await.name.clone()),
         (None, None) => None,
     };
-    let window = service.zip(model.as_deref()).and_then(|(it, model)| it.models.window(model));
+    let window = service.zip(model.as_deref()).and_then(|(it, model)| it.window(model));
     let usage = usage::last(gateway, session).await;
     let tokens = |number: u64| number.to_string().parse::<f64>().ok();
     Row {
