@@ -110,6 +110,24 @@ fn a_loaded_session_shows_how_much_of_the_context_is_used() {
 }
 
 #[test]
+fn a_compaction_makes_room_in_the_context() {
+    let server = ModelServer::start(|_| vec![Piece::text("long ".repeat(100))]);
+    let place = Place::with_models(&server);
+    let (mut editor, session) = Editor::open(&place, &[]);
+    editor.prompt(&session, "hello");
+    let used = editor.of_kind("usage_update")[0]["used"].as_u64().unwrap();
+    for _ in 0..20 {
+        editor.prompt(&session, "hello");
+    }
+    editor.prompt(&session, "/compact");
+    let update = editor.of_kind("usage_update")[0].clone();
+    assert!(update["used"].as_u64().unwrap() < used, "{update}");
+    editor.updates.clear();
+    editor.load(&place, &session, &[]);
+    assert_eq!(editor.of_kind("usage_update"), [&update]);
+}
+
+#[test]
 fn audio_reaches_the_agent_and_is_replayed() {
     let place = Place::new();
     let (mut editor, session) = Editor::open(&place, &[]);
