@@ -119,7 +119,7 @@ pub async fn serve(
 }
 
 /// Why a handshake failed. Messages of the client are not quoted: they may contain secrets.
-fn reason(error: &ServerInitializeError) -> String {
+pub(crate) fn reason(error: &ServerInitializeError) -> String {
     match error {
         ServerInitializeError::InitializeFailed(error) => error.message.to_string(),
         ServerInitializeError::TransportError { error, .. } => error.to_string(),
