@@ -245,7 +245,7 @@ async fn gateway(
         return stream.map(Some).map_err(|error| match error {
             NoHub::WrongOptions(message) => wrong_options(message),
             NoHub::Unreachable(error) => {
-                CommandError::unavailable("cannot connect to the gateway that `--gateway` names")
+                CommandError::unavailable(format!("cannot use the gateway at {url}"))
                     .cause(error.to_string())
                     .hint("run `openclaw gateway status` on its machine")
             }
