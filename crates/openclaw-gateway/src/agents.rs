@@ -272,6 +272,8 @@ fn native_tools(
         ..native::NativeSetup::new(workspace)
     };
     setup.exec.timeout = wanted.exec.timeout;
+    setup.exec.max_timeout = setup.exec.max_timeout.max(wanted.exec.timeout);
+    setup.exec.shell.clone_from(&wanted.exec.shell);
     setup.exec.environment = host_context.environment.for_child([]).into_iter().collect();
     setup.exec.guard = host_context.guard.clone();
     setup.web.approval = match wanted.web_fetch.approval {
