@@ -176,7 +176,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
 }
 
 /// Whether a request is the beginning of a connection, in any protocol version.
-fn begins(request: &ClientRequest) -> bool {
+pub(crate) fn begins(request: &ClientRequest) -> bool {
     match request {
         ClientRequest::InitializeRequest(_) => true,
         ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,

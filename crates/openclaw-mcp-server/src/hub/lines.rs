@@ -40,7 +40,7 @@ use super::running::{RunningCall, progress_params};
 use super::slow_lane::{HubSlowLane, ServerRoleMessage};
 use super::{Hub, HubError, listen};
 use crate::server::invalid_params;
-use crate::transport::is_bad_handshake;
+use crate::transport::{begins, is_bad_handshake};
 
 /// Maximum length of a line.
 const MAX_LINE: usize = 64 * 1024 * 1024;
@@ -111,6 +111,7 @@ pub async fn serve(
         rights: None,
         unflushed: Vec::new(),
         held: None,
+        has_begun: false,
         scope: Arc::new(scope),
         client,
         outbox,
@@ -153,6 +154,9 @@ struct Front {
     unflushed: Vec<Arc<dyn CallLane>>,
     /// A message for which `rmcp` has no room. Nothing is read meanwhile.
     held: Option<ServerRoleMessage>,
+    /// Whether `rmcp` knows the client. Before that, it takes only requests: anything else would be
+    /// its end.
+    has_begun: bool,
 }
 
 impl Front {
@@ -444,6 +448,14 @@ impl Front {
         {
             self.requests.remove(id);
             return self.refuse(Some(id), INVALID_PARAMS, &invalid_params("initialize").message);
+        }
+        match &message {
+            JsonRpcMessage::Request(request) => self.has_begun |= begins(&request.request),
+            _ if self.has_begun => {}
+            _ => {
+                tracing::debug!("ignored a message before the handshake");
+                return;
+            }
         }
         match self.to_rmcp.try_send(message) {
             Ok(()) => {}
