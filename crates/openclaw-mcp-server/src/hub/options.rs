@@ -37,7 +37,7 @@ pub enum BadOption {
     #[error("unknown option `{0}`; known: agent, server, prefix, wrap, tools")]
     Name(String),
     /// The value is invalid.
-    #[error("invalid value of `{0}`: {}", expected(.0))]
+    #[error("invalid value of `{}`: {}", .0, expected(.0))]
     Value(&'static str),
 }
 
