@@ -200,7 +200,7 @@ impl ServerHandler for Server {
             ErrorData::resource_not_found(words, Some(serde_json::json!({ "uri": uri })))
         };
         let address =
-            FileAddress::parse(uri).ok_or_else(|| not_found("unknown resource".into()))?;
+            FileAddress::parse(uri).ok_or_else(|| not_found("resource not found".into()))?;
         let contents = self.orders.read_file(&address, uri).await.map_err(not_found)?;
         Ok(ReadResourceResult::new(vec![contents]).into())
     }
