@@ -50,8 +50,8 @@ pub(crate) struct AcpAgent {
     /// A connection for requests that belong to no session, once there is one.
     gateway: tokio::sync::Mutex<Option<Arc<dyn Surface>>>,
     sessions: Mutex<BTreeMap<String, Arc<AcpSession>>>,
-    /// Held while a session is opened that exists already.
-    pub(crate) opening: tokio::sync::Mutex<()>,
+    /// Held while a session is opened that exists already, until its history is replayed.
+    pub(crate) opening: Arc<tokio::sync::Mutex<()>>,
     /// The requests being answered.
     requests: TaskTracker,
     /// Cancelled when no request is answered any more.
@@ -66,7 +66,7 @@ impl AcpAgent {
             client: OnceLock::new(),
             gateway: tokio::sync::Mutex::default(),
             sessions: Mutex::default(),
-            opening: tokio::sync::Mutex::default(),
+            opening: Arc::default(),
             requests: TaskTracker::new(),
             closed: CancellationToken::new(),
         }

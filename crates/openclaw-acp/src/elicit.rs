@@ -255,7 +255,9 @@ impl YesNo {
         let answer = match choose(session, call, options, withdrawn).await {
             PermissionAnswer::Chosen(chosen) if chosen == YES => self.yes,
             PermissionAnswer::Chosen(chosen) if chosen == NO => self.no,
-            PermissionAnswer::Chosen(_) | PermissionAnswer::Cancelled => ElicitationAnswer::Cancel,
+            PermissionAnswer::Chosen(_)
+            | PermissionAnswer::Cancelled
+            | PermissionAnswer::NotAsked => ElicitationAnswer::Cancel,
             PermissionAnswer::Withdrawn => return None,
         };
         shown.is_answered = matches!(answer, ElicitationAnswer::Accept(_));

@@ -62,7 +62,7 @@ impl AcpSession {
             names::MCP_SERVER => self.refresh_commands(),
             names::SHUTDOWN => {
                 if let Some(shutdown) = event.read::<Shutdown>() {
-                    self.note(&format!("The gateway is stopping: {}", shutdown.reason));
+                    self.note(&format!("Message from the gateway: {}", shutdown.reason));
                 }
             }
             _ => {}

@@ -9,6 +9,7 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Client, Error, JsonRpcRequest};
+use futures_util::FutureExt as _;
 use openclaw_protocol::agents::{Agent as AgentEntry, ListParams as AgentsParams};
 use openclaw_protocol::sessions::{DescribeParams, Row};
 use openclaw_protocol::{keys, rpc};
@@ -26,6 +27,8 @@ const MAX_SESSIONS: usize = 256;
 
 /// A request that opens a session.
 pub(crate) trait OpensSession: JsonRpcRequest + Send + 'static {
+    /// Whether the session exists already.
+    const EXISTS: bool;
     /// Whether the history is replayed.
     const REPLAYS: bool;
 
@@ -36,6 +39,7 @@ pub(crate) trait OpensSession: JsonRpcRequest + Send + 'static {
 }
 
 impl OpensSession for NewSessionRequest {
+    const EXISTS: bool = false;
     const REPLAYS: bool = false;
 
     fn parts(self) -> (Option<SessionId>, PathBuf, Vec<PathBuf>) {
@@ -50,6 +54,7 @@ impl OpensSession for NewSessionRequest {
 }
 
 impl OpensSession for LoadSessionRequest {
+    const EXISTS: bool = true;
     const REPLAYS: bool = true;
 
     fn parts(self) -> (Option<SessionId>, PathBuf, Vec<PathBuf>) {
@@ -62,6 +67,7 @@ impl OpensSession for LoadSessionRequest {
 }
 
 impl OpensSession for ResumeSessionRequest {
+    const EXISTS: bool = true;
     const REPLAYS: bool = false;
 
     fn parts(self) -> (Option<SessionId>, PathBuf, Vec<PathBuf>) {
@@ -88,7 +94,20 @@ impl AcpAgent {
         cx: ConnectionTo<Client>,
     ) {
         let agent = Arc::clone(self);
+        // Queued here, in the order of the messages: of two requests for the same session, the later
+        // one is to win.
+        let queued = R::EXISTS.then(|| {
+            let mut turn = Box::pin(Arc::clone(&self.opening).lock_owned());
+            let held = turn.as_mut().now_or_never();
+            (turn, held)
+        });
         self.spawn(async move {
+            // Held until the response, so that their replays do not mix.
+            let _opening = match queued {
+                Some((_, Some(held))) => Some(held),
+                Some((turn, None)) => Some(turn.await),
+                None => None,
+            };
             let opened = async {
                 let (request, servers) = request.check()?;
                 let session = agent.open(request.parts(), servers, cx).await?;
@@ -100,7 +119,11 @@ impl AcpAgent {
             };
             match opened.await {
                 Ok(session) => {
-                    session.updates.flushed().await;
+                    tokio::select! {
+                        () = session.updates.flushed() => {}
+                        // It was closed meanwhile.
+                        () = session.ended.cancelled() => {}
+                    }
                     let _ = responder.respond(R::response(&session));
                     // After the response: only now does the client know the session.
                     session.is_known();
@@ -124,11 +147,6 @@ impl AcpAgent {
         if cwd.is_file() {
             return Err(invalid_params("`cwd` is not a folder"));
         }
-        // Of two requests for the same session, the later one is to win.
-        let _opening = match &id {
-            Some(_) => Some(self.opening.lock().await),
-            None => None,
-        };
         let entries = EditorServer::read_all(servers.as_ref(), &self.options.servers.config.acp)
             .map_err(invalid_params)?;
         let (key, agent, row) = match id {

@@ -7,7 +7,7 @@ use agent_client_protocol::v1::schema::{
     SelectedPermissionOutcome, SessionUpdate, ToolCallContent, ToolCallId, ToolCallStatus,
     ToolCallUpdate, ToolCallUpdateFields,
 };
-use openclaw_protocol::approvals::{Approval, Decision, RespondParams};
+use openclaw_protocol::approvals::{Approval, Decision, PassParams, RespondParams};
 use openclaw_protocol::{ask as request, rpc};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -27,9 +27,20 @@ const REJECT: &str = "reject";
 pub(crate) enum PermissionAnswer {
     /// The id of the chosen option.
     Chosen(String),
-    /// The turn was cancelled, or the client is gone.
+    /// The turn was cancelled.
     Cancelled,
+    /// The client could not ask, or is gone.
+    NotAsked,
     /// The question was withdrawn.
+    Withdrawn,
+}
+
+/// Why there is no decision.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Undecided {
+    /// The client could not ask the user.
+    NotAsked,
+    /// It is not needed any more.
     Withdrawn,
 }
 
@@ -41,26 +52,40 @@ pub(crate) fn ask(session: &Arc<AcpSession>, approval: Approval) {
     session.spawn(async move {
         let decided = decide(&asking, &approval, &withdrawn).await;
         asking.lock().open_questions.retain(|(id, _)| *id != approval.id);
-        let Some((decision, always)) = decided else { return };
-        let params = RespondParams { id: approval.id, decision, always, instead: None };
-        if let Err(error) = request::<rpc::ApprovalsRespond>(&*asking.surface, params).await {
+        let id = approval.id;
+        let answered = match decided {
+            Ok((decision, always)) => {
+                let params = RespondParams { id, decision, always, instead: None };
+                request::<rpc::ApprovalsRespond>(&*asking.surface, params).await.map(drop)
+            }
+            // Another client may decide. Otherwise, the fallback of the configuration applies.
+            Err(Undecided::NotAsked) => {
+                let params = PassParams { id };
+                request::<rpc::ApprovalsPass>(&*asking.surface, params).await.map(drop)
+            }
+            Err(Undecided::Withdrawn) => return,
+        };
+        if let Err(error) = answered {
             // It was decided elsewhere, or has expired.
             tracing::info!(%error, "approval not accepted");
         }
     });
 }
 
-/// Returns the decision; `None` if it is not needed any more.
+/// Returns the decision.
+///
+/// # Errors
+/// If there is none.
 pub(crate) async fn decide(
     session: &Arc<AcpSession>,
     approval: &Approval,
     withdrawn: &CancellationToken,
-) -> Option<(Decision, Option<usize>)> {
+) -> Result<(Decision, Option<usize>), Undecided> {
     let (own, is_allowed, is_guarded) = {
         let state = session.lock();
         let turn = state.turn.as_ref().filter(|turn| Some(&turn.run) == approval.run_id.as_ref());
         if turn.is_some_and(|turn| turn.cancelled.is_cancelled()) {
-            return Some((Decision::Deny, None));
+            return Ok((Decision::Deny, None));
         }
         let own = state.lent.iter().flatten().find(|tool| tool.name == approval.tool).cloned();
         let is_allowed = own.as_ref().is_some_and(|tool| state.allowed.contains(tool));
@@ -82,13 +107,14 @@ pub(crate) async fn decide(
     // What is outside of the session's folders is refused by the tool: the user need not decide.
     let is_refused = is_own && session.client_tools.refuses(&approval.tool, &args(approval));
     if is_refused || (is_own && is_allowed && !is_guarded) {
-        return Some(shown((Decision::AllowOnce, None)));
+        return Ok(shown((Decision::AllowOnce, None)));
     }
     // A command can do anything: each one is decided about.
     let lasts = is_own && !is_guarded && ClientTool::find(&approval.tool) != Some(ClientTool::Run);
     let answer = choose(session, call, options(approval, lasts), withdrawn).await;
     let decided = match answer {
-        PermissionAnswer::Withdrawn => return None,
+        PermissionAnswer::Withdrawn => return Err(Undecided::Withdrawn),
+        PermissionAnswer::NotAsked => return Err(Undecided::NotAsked),
         PermissionAnswer::Cancelled => (Decision::Deny, None),
         PermissionAnswer::Chosen(chosen) => match (chosen.as_str(), chosen.strip_prefix(ALWAYS)) {
             (ONCE, _) => (Decision::AllowOnce, None),
@@ -104,7 +130,7 @@ pub(crate) async fn decide(
             _ => (Decision::Deny, None),
         },
     };
-    Some(if decided.0 == Decision::Deny { decided } else { shown(decided) })
+    Ok(if decided.0 == Decision::Deny { decided } else { shown(decided) })
 }
 
 fn args(approval: &Approval) -> Value {
@@ -194,7 +220,7 @@ pub(crate) async fn choose(
             Ok(_) => PermissionAnswer::Cancelled,
             Err(error) => {
                 session.note(&format!("The editor could not ask for permission: {}", error.message));
-                PermissionAnswer::Cancelled
+                PermissionAnswer::NotAsked
             }
         },
         () = withdrawn.cancelled() => {

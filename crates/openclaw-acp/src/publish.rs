@@ -120,24 +120,27 @@ async fn run(session: &Arc<AcpSession>, call: &NodeCall) -> LentOutcome {
     if !is_own {
         return LentOutcome::failed("This tool belongs to another conversation.");
     }
-    if !is_allowed(session, call).await {
-        return LentOutcome::failed("The user has denied this call.");
+    if let Err(why) = allowed(session, call).await {
+        return LentOutcome::failed(why);
     }
     let (progress, _) = ProgressWatcher::channel();
     execute(session, &call.tool, &call.arguments, &progress, None).await
 }
 
-/// Whether the call may run: it changes nothing, or the user approves it.
-async fn is_allowed(session: &Arc<AcpSession>, call: &NodeCall) -> bool {
+/// Checks that the call may run: it changes nothing, or the user approves it.
+///
+/// # Errors
+/// Why it may not.
+async fn allowed(session: &Arc<AcpSession>, call: &NodeCall) -> Result<(), &'static str> {
     let (effect, run) = {
         let state = session.lock();
         let tool = state.lent.iter().flatten().find(|tool| tool.name == call.tool);
         let effect = tool.map(|tool| (tool.effect, tool.label.clone()));
         (effect, state.turn.as_ref().map(|turn| turn.run.clone()))
     };
-    let Some((effect, label)) = effect else { return true };
+    let Some((effect, label)) = effect else { return Ok(()) };
     if effect == ToolEffect::ReadOnly {
-        return true;
+        return Ok(());
     }
     let approval = Approval {
         id: call.id.clone(),
@@ -160,6 +163,9 @@ async fn is_allowed(session: &Arc<AcpSession>, call: &NodeCall) -> bool {
         created_at_ms: 0,
         expires_at_ms: u64::MAX,
     };
-    let decided = permission::decide(session, &approval, &CancellationToken::new()).await;
-    matches!(decided, Some((Decision::AllowOnce | Decision::AllowAlways, _)))
+    match permission::decide(session, &approval, &CancellationToken::new()).await {
+        Ok((Decision::AllowOnce | Decision::AllowAlways, _)) => Ok(()),
+        Ok((Decision::Deny, _)) => Err("The user denied this call."),
+        Err(_) => Err("The call needs the user's approval, and the editor could not ask for it."),
+    }
 }

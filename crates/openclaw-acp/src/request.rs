@@ -139,6 +139,12 @@ fn words(error: &str) -> String {
         Some("path string" | "variant identifier") => "expected a string".to_owned(),
         Some("a sequence") => "expected a list".to_owned(),
         Some("a map") => "expected an object".to_owned(),
+        Some(expected)
+            if expected.starts_with("struct ")
+                || expected.starts_with("internally tagged enum ") =>
+        {
+            "expected an object".to_owned()
+        }
         Some(expected) if !expected.contains("struct") && !expected.contains("enum") => {
             format!("expected {expected}")
         }

@@ -64,6 +64,9 @@ pub struct Compacted {
     pub words: Vec<String>,
     /// Sequence number of the first entry that is still used.
     pub keep_from: u64,
+    /// By how many tokens the next request is smaller, estimated; 0 if an earlier version stored it.
+    #[serde(default)]
+    pub saved_tokens: u64,
 }
 
 /// A summary is a list of texts; an earlier version stored a single text with boundaries in it.
@@ -157,12 +160,15 @@ impl History {
         words: Vec<String>,
         keep: usize,
     ) -> Result<(), StoreError> {
+        let before = self.tokens();
         let (gone, kept) = self.said.split_at(keep.min(self.said.len()));
         let first = kept.iter().find_map(|said| said.seq);
         let next = || gone.iter().rev().find_map(|said| said.seq).map_or(1, |seq| seq + 1);
         let keep_from = first.unwrap_or_else(next);
-        let compacted = Compacted { summary, words: words.clone(), keep_from };
-        let message = Arc::new(summary_message(&compacted.summary));
+        let message = Arc::new(summary_message(&summary));
+        let kept_tokens: u64 = kept.iter().map(|said| tokens::of_message(&said.message)).sum();
+        let saved_tokens = before.saturating_sub(kept_tokens + tokens::of_message(&message));
+        let compacted = Compacted { summary, words: words.clone(), keep_from, saved_tokens };
         let body = serde_json::to_value(compacted).unwrap_or_default();
         let kept = kept.to_vec();
         self.append(EntryKind::Compaction, body).await?;

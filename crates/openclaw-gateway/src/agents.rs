@@ -200,9 +200,10 @@ impl AgentRuntime {
 }
 
 impl AgentRuntime {
-    /// The context window of a model for this agent, in tokens.
+    /// Returns the context window of a model, in tokens: the configured one, or that of the model if
+    /// the models were opened before.
     pub(crate) fn window(&self, model: &str) -> Option<u64> {
-        self.config.context_tokens.or_else(|| self.models.window(model))
+        self.limits.context_tokens.or_else(|| self.models.window(model))
     }
 
     /// The same agent in another folder.
@@ -272,6 +273,8 @@ fn native_tools(
         ..native::NativeSetup::new(workspace)
     };
     setup.exec.timeout = wanted.exec.timeout;
+    setup.exec.max_timeout = setup.exec.max_timeout.max(wanted.exec.timeout);
+    setup.exec.shell.clone_from(&wanted.exec.shell);
     setup.exec.environment = host_context.environment.for_child([]).into_iter().collect();
     setup.exec.guard = host_context.guard.clone();
     setup.web.approval = match wanted.web_fetch.approval {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use openclaw_agent::MessageRecord;
+use openclaw_agent::{Compacted, MessageRecord};
 use openclaw_models::Usage;
-use openclaw_sessions::{EntryKind, ReadFilter, Session, SessionKey, StoreError};
+use openclaw_sessions::{Entry, EntryKind, ReadFilter, Session, SessionKey, StoreError};
 
 use crate::agents::AgentRuntime;
 use crate::gateway::Gateway;
@@ -30,7 +30,7 @@ pub(crate) async fn of_session(
         Ok(read) => read,
         Err(error) => return error.to_string(),
     };
-    let Some((model, last)) = last else {
+    let Some((model, context)) = last else {
         return "No tokens were used in this conversation yet.".to_owned();
     };
     let mut text = String::new();
@@ -47,7 +47,6 @@ pub(crate) async fn of_session(
         }
         text.push('\n');
     }
-    let context = last.input_tokens.saturating_add(last.output_tokens);
     let _ = match service.window(&model).filter(|window| *window > 0) {
         Some(window) => write!(
             text,
@@ -63,39 +62,71 @@ pub(crate) async fn of_session(
 /// after it.
 const LAST: usize = 4;
 
+/// The usage of the last request of a session.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LastUsage {
+    pub(crate) usage: Usage,
+    /// The tokens of the context: those of the request, less what was summarized since, which is an
+    /// estimate.
+    pub(crate) context: u64,
+}
+
 /// Returns the usage of the last request, if it is among the last entries.
-pub(crate) async fn last(gateway: &Gateway, session: &Session) -> Option<Usage> {
+pub(crate) async fn last(gateway: &Gateway, session: &Session) -> Option<LastUsage> {
     if session.entries == 0 {
         return None;
     }
     let filter = ReadFilter { from_seq: 1, limit: LAST, last: true };
     let entries = gateway.store.read(&session.key, filter).await.ok()?;
-    let records = entries.into_iter().rev().filter(|entry| entry.kind == EntryKind::Message);
-    let mut records =
-        records.filter_map(|it| serde_json::from_value::<MessageRecord>(it.body).ok());
-    records.find_map(|record| record.usage)
+    let mut saved = 0;
+    entries.into_iter().rev().find_map(|entry| {
+        saved += saved_by(&entry);
+        let is_message = entry.kind == EntryKind::Message;
+        let record = serde_json::from_value::<MessageRecord>(entry.body).ok();
+        let usage = record.filter(|_| is_message)?.usage?;
+        Some(LastUsage { usage, context: context_of(usage).saturating_sub(saved) })
+    })
 }
 
-type Read = (BTreeMap<String, ModelUsage>, Option<(String, Usage)>);
+/// The tokens of the context after a request.
+fn context_of(usage: Usage) -> u64 {
+    usage.input_tokens.saturating_add(usage.output_tokens)
+}
 
-/// Sums up the usage by model. Returns the last request, too.
+/// The estimated tokens that an entry saves: those of a compaction.
+fn saved_by(entry: &Entry) -> u64 {
+    if entry.kind != EntryKind::Compaction {
+        return 0;
+    }
+    let compacted = serde_json::from_value::<Compacted>(entry.body.clone());
+    compacted.map_or(0, |compacted| compacted.saved_tokens)
+}
+
+type Read = (BTreeMap<String, ModelUsage>, Option<(String, u64)>);
+
+/// Sums up the usage by model. Returns the last model, too, and the tokens of the context.
 async fn read(gateway: &Gateway, key: &SessionKey) -> Result<Read, StoreError> {
-    let (mut by_model, mut last) = (BTreeMap::<String, ModelUsage>::new(), None);
+    let mut by_model = BTreeMap::<String, ModelUsage>::new();
+    let mut last: Option<(String, u64)> = None;
     let mut from_seq = 1;
     loop {
         let filter = ReadFilter { from_seq, limit: PAGE, last: false };
         let entries = gateway.store.read(key, filter).await?;
         let Some(end) = entries.last() else { return Ok((by_model, last)) };
         from_seq = end.seq + 1;
-        let messages = entries.into_iter().filter(|entry| entry.kind == EntryKind::Message);
-        for record in
-            messages.filter_map(|it| serde_json::from_value::<MessageRecord>(it.body).ok())
-        {
+        for entry in entries {
+            if let Some((_, context)) = &mut last {
+                *context = context.saturating_sub(saved_by(&entry));
+            }
+            if entry.kind != EntryKind::Message {
+                continue;
+            }
+            let Ok(record) = serde_json::from_value::<MessageRecord>(entry.body) else { continue };
             let (Some(model), Some(usage)) = (record.model, record.usage) else { continue };
             let known = by_model.entry(model.clone()).or_default();
             known.requests += 1;
             known.sum += usage;
-            last = Some((model, usage));
+            last = Some((model, context_of(usage)));
         }
     }
 }

@@ -1,10 +1,12 @@
-//! Schemas of tools, in the form that most clients and models take.
+//! Schemas of tools, in the form that most clients and models take, and arguments that match them.
 
 use std::sync::Arc;
 
+use openclaw_tools::schema::Validator;
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Returns the schema of a type: without references, `null` for absent values, and formats that are
@@ -22,6 +24,20 @@ pub(crate) fn of<T: JsonSchema>() -> Arc<JsonObject> {
         }
         _ => Arc::default(),
     }
+}
+
+/// Reads the arguments of a tool.
+///
+/// # Errors
+/// What is wrong with them, in terms of their schema rather than of Rust.
+pub(crate) fn read<T: DeserializeOwned + JsonSchema>(arguments: &Value) -> Result<T, String> {
+    serde::Deserialize::deserialize(arguments).map_err(|error: serde_json::Error| {
+        let validator = Validator::compile(&of::<T>()).ok();
+        match validator.and_then(|validator| validator.check(arguments).err()) {
+            Some(violations) => format!("invalid arguments: {violations}"),
+            None => format!("invalid arguments: {error}"),
+        }
+    })
 }
 
 fn simplify(schema: &mut Value) {

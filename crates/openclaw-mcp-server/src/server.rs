@@ -1,5 +1,7 @@
 //! The server: its handshake, its tools, and the tasks of clients that support them.
 
+#![expect(deprecated, reason = "older clients still set the log level")]
+
 use std::fmt;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -10,9 +12,11 @@ use openclaw_protocol::Connect;
 use openclaw_trace::Tracer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock,
-    CustomRequest, CustomResult, ErrorCode, GetTaskParams, GetTaskResult, Implementation,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig, UpdateTaskParams,
+    CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
+    GetTaskParams, GetTaskResult, Implementation, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
 use rmcp::transport::stdio_pipes;
@@ -115,7 +119,7 @@ pub async fn serve(
 }
 
 /// Why a handshake failed. Messages of the client are not quoted: they may contain secrets.
-fn reason(error: &ServerInitializeError) -> String {
+pub(crate) fn reason(error: &ServerInitializeError) -> String {
     match error {
         ServerInitializeError::InitializeFailed(error) => error.message.to_string(),
         ServerInitializeError::TransportError { error, .. } => error.to_string(),
@@ -196,9 +200,43 @@ impl ServerHandler for Server {
             ErrorData::resource_not_found(words, Some(serde_json::json!({ "uri": uri })))
         };
         let address =
-            FileAddress::parse(uri).ok_or_else(|| not_found("unknown resource".into()))?;
+            FileAddress::parse(uri).ok_or_else(|| not_found("resource not found".into()))?;
         let contents = self.orders.read_file(&address, uri).await.map_err(not_found)?;
         Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    // Methods of capabilities that this server does not have. `rmcp` would answer with the bare name.
+
+    async fn get_prompt(
+        &self,
+        _: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        Err(unknown_method("prompts/get"))
+    }
+
+    async fn set_level(
+        &self,
+        _: SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Err(unknown_method("logging/setLevel"))
+    }
+
+    async fn subscribe(
+        &self,
+        _: SubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Err(unknown_method("resources/subscribe"))
+    }
+
+    async fn unsubscribe(
+        &self,
+        _: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Err(unknown_method("resources/unsubscribe"))
     }
 
     async fn get_task(
@@ -232,20 +270,33 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         Err(match request.method.as_str() {
-            "tools/call" => {
-                let words = "invalid parameters: `name` must be a string, `arguments` an object";
-                ErrorData::invalid_params(words, None)
-            }
-            "resources/read" => {
-                ErrorData::invalid_params("invalid parameters: `uri` must be a string", None)
-            }
-            method => {
-                let method = clean_line(Untrusted::new(method), MAX_METHOD);
-                let message = format!("unknown method `{method}`");
-                ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
-            }
+            method @ ("tools/call" | "resources/read") => invalid_params(method),
+            method => unknown_method(method),
         })
     }
+}
+
+/// The error for a method that the server does not have.
+pub(crate) fn unknown_method(method: &str) -> ErrorData {
+    let method = clean_line(Untrusted::new(method), MAX_METHOD);
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{method}`"), None)
+}
+
+/// The error for a request of a method with other parameters than it has.
+pub(crate) fn invalid_params(method: &str) -> ErrorData {
+    let words = match method {
+        "initialize" => {
+            "`protocolVersion` must be a string, `capabilities` and `clientInfo` objects"
+        }
+        "tools/call" | "prompts/get" => "`name` must be a string, `arguments` an object",
+        "completion/complete" => {
+            "`ref` must be a prompt or a resource template, `argument` an object with `name` and \
+             `value`"
+        }
+        "logging/setLevel" => "`level` must be a log level, such as `info`",
+        _ => "`uri` must be a string",
+    };
+    ErrorData::invalid_params(format!("invalid parameters: {words}"), None)
 }
 
 /// A result that reports a failure to the client's model.

@@ -10,12 +10,14 @@ use rmcp::model::{ClientNotification, ClientRequest, GetMeta as _, JsonRpcMessag
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Deserialize as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+
+use crate::server::invalid_params;
 
 /// Maximum length of a line: attachments of 20 MB in base64, a message, and some room.
 const MAX_LINE: usize = 32 * 1024 * 1024;
@@ -134,6 +136,10 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
             return None;
         }
         match &message {
+            JsonRpcMessage::Request(request) if is_bad_handshake(&request.request) => {
+                self.reject(Some(request.id.clone()), invalid_params("initialize"));
+                return None;
+            }
             JsonRpcMessage::Request(request) => {
                 self.has_begun |= begins(&request.request);
                 let is_new = self.output.lock().open.insert(request.id.clone());
@@ -170,12 +176,18 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
 }
 
 /// Whether a request is the beginning of a connection, in any protocol version.
-fn begins(request: &ClientRequest) -> bool {
+pub(crate) fn begins(request: &ClientRequest) -> bool {
     match request {
         ClientRequest::InitializeRequest(_) => true,
         ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
         other => other.get_meta().protocol_version().is_some(),
     }
+}
+
+/// Whether a request is an `initialize` with invalid parameters. `rmcp` takes it for a request without
+/// a handshake, and would report that.
+pub(crate) fn is_bad_handshake(request: &ClientRequest) -> bool {
+    matches!(request, ClientRequest::CustomRequest(it) if it.method == "initialize")
 }
 
 /// An overlong line.
@@ -310,7 +322,14 @@ where
         if let Some(id) = id {
             self.output.lock().open.remove(id);
         }
-        let line = serde_json::to_vec(&message).map(|mut line| {
+        let line = match &message {
+            // JSON-RPC requires the member, and `rmcp` omits it.
+            JsonRpcMessage::Error(error) if error.id.is_none() => {
+                serde_json::to_vec(&json!({ "jsonrpc": "2.0", "id": null, "error": error.error }))
+            }
+            message => serde_json::to_vec(message),
+        };
+        let line = line.map(|mut line| {
             line.push(b'\n');
             let unread = Unread::new(&self.output, line.len());
             (line, unread)
@@ -349,6 +368,9 @@ where
                 }
             }
         }
+        // A client that closes its end still gets the answers to what was rejected, if it reads.
+        let answered = async { while self.tasks.join_next().await.is_some() {} };
+        let _ = timeout(FINISH, answered).await;
         let gone = self.gone.clone();
         self.tasks.spawn(async move {
             sleep(FINISH).await;

@@ -153,8 +153,8 @@ async fn the_clock_uses_rfc_3339() {
 async fn wrong_arguments_are_explained_to_the_model_and_an_unknown_tool_is_refused() {
     let mut client = Client::of_2025().await;
     for (tool, arguments, says) in [
-        ("echo", json!({ "txt": "x" }), "unknown field `txt`"),
-        ("add", json!({ "a": "1", "b": 2 }), "invalid type"),
+        ("echo", json!({ "txt": "x" }), "unknown argument `txt`"),
+        ("add", json!({ "a": "1", "b": 2 }), "/a must be a number, but is the string \"1\""),
         ("now", json!({ "offset_minutes": 5000 }), "less than a day"),
         ("count", json!({ "to": 0 }), "at least 1"),
     ] {

@@ -123,10 +123,14 @@ impl ClientTools {
                 let before = read(session, &path, None, None).await?;
                 match before.matches(&args.old).count() {
                     1 => {}
-                    0 => return Err("`old` does not occur in the file".to_owned()),
+                    0 => {
+                        let words = "`old` does not occur in the file. The file was not changed.";
+                        return Err(words.to_owned());
+                    }
                     count => {
                         return Err(format!(
-                            "`old` occurs {count} times in the file: include more surrounding text"
+                            "`old` occurs {count} times in the file. The file was not changed: \
+                             include more surrounding text to make it unique."
                         ));
                     }
                 }

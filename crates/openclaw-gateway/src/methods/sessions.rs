@@ -240,7 +240,8 @@ async fn described(gateway: &Gateway, session: &Session) -> Row {
         (None, None) => None,
     };
     let window = service.zip(model.as_deref()).and_then(|(it, model)| it.window(model));
-    let usage = usage::last(gateway, session).await;
+    let last = usage::last(gateway, session).await;
+    let usage = last.map(|last| last.usage);
     let tokens = |number: u64| number.to_string().parse::<f64>().ok();
     Row {
         key: session.key.as_str().to_owned(),
@@ -267,7 +268,7 @@ async fn described(gateway: &Gateway, session: &Session) -> Row {
         spawned_by: None,
         input_tokens: usage.and_then(|it| tokens(it.input_tokens)),
         output_tokens: usage.and_then(|it| tokens(it.output_tokens)),
-        total_tokens: usage.and_then(|it| tokens(it.input_tokens.saturating_add(it.output_tokens))),
+        total_tokens: last.and_then(|last| tokens(last.context)),
         context_tokens: window.and_then(tokens),
         model,
         model_provider: None,

@@ -8,8 +8,8 @@ mod notes;
 mod tools;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
     ReadResourceResponse, ServerCapabilities, ServerConfig,
 };
@@ -17,6 +17,8 @@ use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
 use rmcp::transport::stdio_pipes;
 use rmcp::{ErrorData, ServerHandler, ServiceExt as _};
 use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::server::{invalid_params, reason, unknown_method};
 
 /// Why the server stopped before its client disconnected.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +46,7 @@ pub async fn serve(
         Ok(running) => running,
         // A client may disconnect before the handshake.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-        Err(error) => return Err(DemoServerError(error.to_string())),
+        Err(error) => return Err(DemoServerError(reason(&error))),
     };
     running.waiting().await.map_err(|error| DemoServerError(error.to_string()))?;
     Ok(())
@@ -121,5 +123,19 @@ impl ServerHandler for Demo {
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         Ok(notes::complete(&request))
+    }
+
+    /// Receives what does not match a type of `rmcp`, also requests of methods that it knows.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(match request.method.as_str() {
+            method @ ("tools/call" | "resources/read" | "prompts/get" | "completion/complete") => {
+                invalid_params(method)
+            }
+            method => unknown_method(method),
+        })
     }
 }

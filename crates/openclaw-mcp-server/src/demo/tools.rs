@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::{Number, Value, json};
 
 use super::clock::rfc3339;
+use crate::schema::read;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -89,10 +90,10 @@ pub(super) async fn call(
 ) -> Result<CallToolResult, ErrorData> {
     let arguments = Value::Object(request.arguments.unwrap_or_default());
     let outcome = match request.name.as_ref() {
-        "echo" => read(arguments).map(|Echo { text }| text_result(text)),
-        "add" => read(arguments).and_then(|Add { a, b }| add(a, b)),
-        "now" => read(arguments).and_then(|Now { offset_minutes }| now(offset_minutes)),
-        "count" => match read(arguments) {
+        "echo" => read(&arguments).map(|Echo { text }| text_result(text)),
+        "add" => read(&arguments).and_then(|Add { a, b }| add(a, b)),
+        "now" => read(&arguments).and_then(|Now { offset_minutes }| now(offset_minutes)),
+        "count" => match read(&arguments) {
             Ok(count) => run_count(count, &context).await,
             Err(problem) => Err(problem),
         },
@@ -103,10 +104,6 @@ pub(super) async fn call(
     };
     // Errors that the model can correct are results, not protocol errors.
     Ok(outcome.unwrap_or_else(|problem| CallToolResult::error(vec![ContentBlock::text(problem)])))
-}
-
-fn read<T: serde::de::DeserializeOwned>(arguments: Value) -> Result<T, String> {
-    serde_json::from_value(arguments).map_err(|error| format!("invalid arguments: {error}"))
 }
 
 fn text_result(text: impl Into<String>) -> CallToolResult {

@@ -48,7 +48,7 @@ impl CallQuestion<'_> {
     /// The question as an elicitation.
     pub(crate) fn question(&self) -> ClientQuestion {
         let arguments = clean_line(Untrusted::new(self.arguments), MAX_ARGUMENTS);
-        let message = format!("{} Arguments: {arguments}", self.words);
+        let message = format!("{}\nArguments: {arguments}", self.words);
         let mut choices = vec![ONCE, NO];
         let mut schema = json!({ "type": "string", "title": "Decision" });
         if let Some(always) = self.always {

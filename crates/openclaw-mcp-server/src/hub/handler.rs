@@ -33,9 +33,10 @@ use super::reply::HubReply;
 use super::running::RunningCall;
 use super::search;
 use super::view::HubView;
+use crate::server::{invalid_params, unknown_method};
 
-/// Maximum length of an unknown method that is quoted, in characters.
-const MAX_METHOD: usize = 100;
+/// Maximum length of an unknown name that is quoted, in characters.
+const MAX_NAME: usize = 100;
 /// Methods whose requests have parameters that can be wrong.
 const KNOWN: [&str; 4] = ["tools/call", "resources/read", "prompts/get", "completion/complete"];
 /// Those that 2026-07-28 does not have any more.
@@ -363,7 +364,10 @@ impl ServerHandler for Handler {
     ) -> Result<GetPromptResponse, ErrorData> {
         let view = self.view(&context).await?;
         let prompt = view.prompt(&request.name);
-        let prompt = prompt.ok_or_else(|| ErrorData::invalid_params("unknown prompt", None))?;
+        let prompt = prompt.ok_or_else(|| {
+            let name = clean_line(Untrusted::new(&request.name), MAX_NAME);
+            ErrorData::invalid_params(format!("unknown prompt `{name}`"), None)
+        })?;
         let modern = Self::modern(&context, &request);
         let given = request.arguments.unwrap_or_default().into_iter();
         let text = |value: Value| match value {
@@ -436,12 +440,8 @@ impl ServerHandler for Handler {
         let method = request.method.as_str();
         let is_known = KNOWN.contains(&method) || (!is_modern && UNTIL_2025.contains(&method));
         Err(match is_known {
-            true => ErrorData::invalid_params("invalid parameters", None),
-            false => {
-                let method = clean_line(Untrusted::new(&request.method), MAX_METHOD);
-                let message = format!("unknown method `{method}`");
-                ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
-            }
+            true => invalid_params(method),
+            false => unknown_method(method),
         })
     }
 

@@ -21,6 +21,7 @@ use futures_util::future::{AbortHandle, Abortable, Aborted, BoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use openclaw_tools::{CallLane, ProgressWatcher, StartedCall};
 use rmcp::ServiceExt as _;
+use rmcp::model::JsonRpcMessage;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
@@ -34,10 +35,12 @@ use super::handler::Handler;
 use super::incoming::{CallLine, CallRequest, IncomingMessage, PlainCall, classify};
 use super::options::HubClientOptions;
 use super::outbox::{BEHIND, FULL, Outbox, Taken};
-use super::reply::{BUSY, HubReply, INVALID_REQUEST, PARSE_ERROR};
+use super::reply::{BUSY, HubReply, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR};
 use super::running::{RunningCall, progress_params};
 use super::slow_lane::{HubSlowLane, ServerRoleMessage};
 use super::{Hub, HubError, listen};
+use crate::server::invalid_params;
+use crate::transport::{begins, is_bad_handshake};
 
 /// Maximum length of a line.
 const MAX_LINE: usize = 64 * 1024 * 1024;
@@ -108,6 +111,7 @@ pub async fn serve(
         rights: None,
         unflushed: Vec::new(),
         held: None,
+        has_begun: false,
         scope: Arc::new(scope),
         client,
         outbox,
@@ -150,6 +154,9 @@ struct Front {
     unflushed: Vec<Arc<dyn CallLane>>,
     /// A message for which `rmcp` has no room. Nothing is read meanwhile.
     held: Option<ServerRoleMessage>,
+    /// Whether `rmcp` knows the client. Before that, it takes only requests: anything else would be
+    /// its end.
+    has_begun: bool,
 }
 
 impl Front {
@@ -436,6 +443,20 @@ impl Front {
                 return;
             }
         };
+        if let (JsonRpcMessage::Request(request), Some(id)) = (&message, id)
+            && is_bad_handshake(&request.request)
+        {
+            self.requests.remove(id);
+            return self.refuse(Some(id), INVALID_PARAMS, &invalid_params("initialize").message);
+        }
+        match &message {
+            JsonRpcMessage::Request(request) => self.has_begun |= begins(&request.request),
+            _ if self.has_begun => {}
+            _ => {
+                tracing::debug!("ignored a message before the handshake");
+                return;
+            }
+        }
         match self.to_rmcp.try_send(message) {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(message)) => self.held = Some(message),

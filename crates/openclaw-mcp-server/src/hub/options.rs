@@ -37,8 +37,17 @@ pub enum BadOption {
     #[error("unknown option `{0}`; known: agent, server, prefix, wrap, tools")]
     Name(String),
     /// The value is invalid.
-    #[error("invalid value of `{0}`; `prefix`, `wrap`: true or false, `tools`: all or search")]
+    #[error("invalid value of `{}`: {}", .0, expected(.0))]
     Value(&'static str),
+}
+
+/// The values of an option.
+fn expected(name: &str) -> &'static str {
+    match name {
+        "server" => "too many servers",
+        "tools" => "expected all or search",
+        _ => "expected true or false",
+    }
 }
 
 impl HubClientOptions {

@@ -123,6 +123,15 @@ async fn open(
 
 impl Loaded {
     fn of_data(data: &str, max_bytes: usize) -> Result<Self, String> {
+        let problem = match data.trim_start().starts_with("data:") {
+            true => "`data` is a `data:` URI: pass it as `uri`",
+            false => "`data` is not base64",
+        };
+        Self::of_base64(data, max_bytes, problem)
+    }
+
+    /// Decodes base64; `problem` is reported if it is something else.
+    fn of_base64(data: &str, max_bytes: usize, problem: &str) -> Result<Self, String> {
         if data.len() / 4 * 3 > max_bytes.saturating_add(2) {
             return Err(too_large());
         }
@@ -135,10 +144,7 @@ impl Loaded {
         let decoded = [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD]
             .iter()
             .find_map(|engine| engine.decode(data.as_bytes()).ok());
-        let bytes = decoded.ok_or_else(|| match data.starts_with("data:") {
-            true => "`data` is a `data:` URI: pass it as `uri`".to_owned(),
-            false => "`data` is not base64".to_owned(),
-        })?;
+        let bytes = decoded.ok_or_else(|| problem.to_owned())?;
         Ok(Self { bytes, name: "attachment".to_owned(), declared: None, url: None })
     }
 }
@@ -147,7 +153,10 @@ impl Loaded {
 fn of_data_uri(rest: &str, max_bytes: usize) -> Result<Loaded, String> {
     let (head, data) = rest.split_once(',').ok_or("invalid `data:` URI: no comma")?;
     let (declared, loaded) = match head.strip_suffix(";base64") {
-        Some(declared) => (declared, Loaded::of_data(data, max_bytes)?),
+        Some(declared) => {
+            let problem = "invalid `data:` URI: not base64";
+            (declared, Loaded::of_base64(data, max_bytes, problem)?)
+        }
         None => {
             if data.len() > max_bytes.saturating_mul(3) {
                 return Err(too_large());

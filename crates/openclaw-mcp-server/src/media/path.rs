@@ -15,6 +15,9 @@ use super::{Loaded, too_large};
 /// # Errors
 /// Why it cannot be attached.
 pub(super) fn read(path: &str, folders: &[PathBuf], max_bytes: usize) -> Result<Loaded, String> {
+    if path.is_empty() {
+        return Err("`path` is empty".to_owned());
+    }
     let shown: String = path.chars().filter(|c| !c.is_control()).take(200).collect();
     let path = Path::new(path);
     let mut why = "is not in the workspace of the agent, nor in a folder of `--attach-from`";
@@ -110,7 +113,8 @@ mod tests {
             ("folder", "is a folder"),
             ("pipe", "is not a regular file"),
             ("missing", "does not exist"),
-            ("", "is a folder"),
+            (".", "is a folder"),
+            ("", "`path` is empty"),
             ("a\0b", "cannot be read"),
         ] {
             let error = read(path, 100).unwrap_err();

@@ -105,14 +105,8 @@ pub(crate) fn tool() -> Tool {
 ///
 /// # Errors
 /// What is wrong with them.
-pub(crate) fn parse<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, String> {
-    serde_json::from_value(Value::Object(arguments)).map_err(|error| {
-        let words = error.to_string();
-        match words.strip_prefix("missing field ") {
-            Some(field) => format!("missing argument {field}"),
-            None => format!("invalid arguments: {words}"),
-        }
-    })
+pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(arguments: JsonObject) -> Result<T, String> {
+    schema::read(&Value::Object(arguments))
 }
 
 /// All messages in progress, and what they need.

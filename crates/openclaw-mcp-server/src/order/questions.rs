@@ -163,10 +163,10 @@ fn words(approval: &Approval) -> String {
     let title = line(&approval.title);
     let description = approval.description.as_deref().map(line).unwrap_or_default();
     match approval.kind {
-        ApprovalKind::Sampling => format!("{title}. Allow it?\n{description}\n"),
+        ApprovalKind::Sampling => format!("{title}. Allow it?\n{description}"),
         ApprovalKind::Call => {
             let tool = line(&approval.tool);
-            format!("Allow the agent to call `{tool}`?\n{title}\n{description}\n")
+            format!("Allow the agent to call `{tool}`?\n{title}\n{description}")
         }
     }
 }

@@ -302,22 +302,32 @@ struct RequestTool {
     request: LibraryCall,
 }
 
-/// A placeholder: requests are not offered to models.
-static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| ToolSpec {
-    #[allow(clippy::expect_used, reason = "a constant that every test of a request checks")]
-    name: ToolName::new("mcp_request").expect("valid tool name"),
-    label: "MCP request".to_owned(),
-    description: String::new(),
-    input_schema: ToolSpec::schema(json!({ "type": "object" })),
-    effect: ToolEffect::ReadOnly,
-});
+/// Placeholders: requests are not offered to models. A user who is asked for an approval sees them.
+static RESOURCE: LazyLock<ToolSpec> =
+    LazyLock::new(|| placeholder("read_resource", "Read an MCP resource"));
+static PROMPT: LazyLock<ToolSpec> =
+    LazyLock::new(|| placeholder("get_prompt", "Get an MCP prompt"));
+
+fn placeholder(name: &str, label: &str) -> ToolSpec {
+    ToolSpec {
+        #[allow(clippy::expect_used, reason = "constants that every test of a request checks")]
+        name: ToolName::new(name).expect("valid tool name"),
+        label: label.to_owned(),
+        description: String::new(),
+        input_schema: ToolSpec::schema(json!({ "type": "object" })),
+        effect: ToolEffect::ReadOnly,
+    }
+}
 
 static VALIDATOR: LazyLock<LazyValidator> =
-    LazyLock::new(|| LazyValidator::new(Arc::clone(&SPEC.input_schema)));
+    LazyLock::new(|| LazyValidator::new(Arc::clone(&RESOURCE.input_schema)));
 
 impl Tool for RequestTool {
     fn spec(&self) -> &ToolSpec {
-        &SPEC
+        match self.request.kind {
+            Kind::Resource => &RESOURCE,
+            Kind::Prompt => &PROMPT,
+        }
     }
 
     fn origin(&self) -> openclaw_tools::AuditName<'_> {

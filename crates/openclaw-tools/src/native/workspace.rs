@@ -201,7 +201,14 @@ fn beneath(path: &str, folder: &Path) -> Option<PathBuf> {
 
 fn regular_file(dir: &Dir, path: &Path) -> Result<(File, Metadata), PathError> {
     // Opening a pipe would block until it has a writer.
-    let file = dir.open_with(path, OpenOptions::new().read(true).nonblock(true))?;
+    let opened = dir.open_with(path, OpenOptions::new().read(true).nonblock(true));
+    let is_link = || dir.symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    let file = match opened {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && is_link() => {
+            return Err(PathError::DeadLink);
+        }
+        opened => opened?,
+    };
     let metadata = file.metadata()?;
     match metadata.file_type() {
         kind if kind.is_file() => Ok((file, metadata)),

@@ -36,7 +36,7 @@ fn a_violation_says_where_and_what() {
     for (arguments, expected) in [
         (json!({"path": "a", "mode": "read", "limit": 3, "tags": ["x"], "where": {"line": 1}}), ""),
         (json!({}), "missing argument `path`"),
-        (json!([]), "the arguments must be an object, but is an array of 0"),
+        (json!([]), "the set of arguments must be an object, but is an array of 0"),
         (json!({"path": ""}), "/path must have at least 1 character"),
         (json!({"path": "a", "file": 1}), "unknown argument `file`"),
         (
@@ -57,6 +57,15 @@ fn a_violation_says_where_and_what() {
     ] {
         assert_eq!(says(&schema, &arguments), expected, "{arguments}");
     }
+}
+
+#[test]
+fn alternatives_for_all_arguments_are_described() {
+    let schema = json!({"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
+    let text = says(&schema, &json!({}));
+    let (forms, closest) = text.split_once("; for the closest, ").unwrap();
+    assert_eq!(forms, "the set of arguments matches none of its 2 allowed forms");
+    assert!(closest.starts_with("it must have the property "), "{text}");
 }
 
 #[test]

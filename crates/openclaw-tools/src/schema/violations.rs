@@ -110,10 +110,11 @@ fn count(number: u64, thing: &str) -> String {
 /// Formats the path and what is wrong there.
 fn line(subject: ValidatedKind, error: &ValidationError<'_>) -> String {
     let place = error.instance_path().as_str();
-    let place = if place.is_empty() {
-        subject.name().to_owned()
-    } else {
-        clean_line(Untrusted::new(place), MAX_PLACE)
+    let place = match (place, subject) {
+        // One thing, as the words that follow.
+        ("", ValidatedKind::Arguments) => "the set of arguments".to_owned(),
+        ("", ValidatedKind::Result) => subject.name().to_owned(),
+        (place, _) => clean_line(Untrusted::new(place), MAX_PLACE),
     };
     let words = format!("{place} {}", words(error.kind(), error.instance(), true));
     clean_line(Untrusted::new(&words), MAX_LINE)
@@ -167,8 +168,10 @@ fn words(kind: &ValidationErrorKind, value: &Value, may_look_inside: bool) -> St
             let forms = format!("matches none of its {} allowed forms", context.len());
             match closest(context).filter(|_| may_look_inside) {
                 Some(error) => {
-                    let place =
-                        clean_line(Untrusted::new(error.instance_path().as_str()), MAX_PLACE);
+                    let place = match error.instance_path().as_str() {
+                        "" => "it".to_owned(),
+                        place => clean_line(Untrusted::new(place), MAX_PLACE),
+                    };
                     let inner = words(error.kind(), error.instance(), false);
                     format!("{forms}; for the closest, {place} {inner}")
                 }

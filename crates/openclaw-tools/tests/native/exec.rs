@@ -82,6 +82,19 @@ async fn output_and_exit_code_are_returned() {
 }
 
 #[tokio::test]
+async fn a_configured_shell_runs_the_commands() {
+    let with = |shell: &str| {
+        let shell = Some(shell.to_owned());
+        Bench::with(|setup| NativeSetup { exec: ExecSettings { shell, ..setup.exec }, ..setup })
+    };
+    // As `sh -c`, it gets the command as its second argument.
+    let outcome = with("/bin/echo").call("exec", json!({"command": "a b"})).await;
+    assert!(outcome.rendered().contains("[stdout]\n-c a b\n"), "{}", outcome.rendered());
+    let outcome = with("/nonexistent/sh").call("exec", json!({"command": "true"})).await;
+    assert!(outcome.rendered().starts_with("Cannot start the command"), "{}", outcome.rendered());
+}
+
+#[tokio::test]
 async fn the_environment_is_the_baseline_and_there_is_no_input() {
     let bench = bench();
     let outcome = bench.call("exec", json!({"command": "env; cat"})).await;

@@ -245,7 +245,7 @@ async fn gateway(
         return stream.map(Some).map_err(|error| match error {
             NoHub::WrongOptions(message) => wrong_options(message),
             NoHub::Unreachable(error) => {
-                let message = "cannot connect to the gateway that `--gateway` names";
+                let message = format!("cannot use the gateway at {url}");
                 let failed = CommandError::unavailable(message).cause(error.to_string());
                 match error.kind() {
                     // The URL itself is the cause.

@@ -49,7 +49,8 @@ pub(crate) fn run(request: CompletionRequest, edge: &Edge, output: &mut impl Wri
     let line = Line::new(words, index, is_bash);
     let known = Known::new(edge, line.texts());
     let mut command = values::with_names(Cli::command(), &known);
-    let found = complete(&mut command, line.words.clone(), line.index, edge.folder().ok().as_deref());
+    let found =
+        complete(&mut command, line.words.clone(), line.index, edge.folder().ok().as_deref());
     let found = line.fitting(found.unwrap_or_default());
     // A closed pipe is not a failure.
     let _ = output.write_all(shown(&shell, &found).as_bytes());

@@ -96,6 +96,21 @@ fn a_permission_request_that_is_not_answered_expires() {
 }
 
 #[test]
+fn an_editor_that_cannot_ask_is_not_a_user_who_denies() {
+    let place = Place::new();
+    let mut editor = Editor::start(&place, &[], &json!({})).answering(|_, _| None);
+    let session = editor.session(&place, &[place.stdio("box", &changing())]);
+    let id = editor.send_prompt(&session, CALL);
+    while editor.frame()["asked"] != "session/request_permission" {}
+    editor.fail_late("no window");
+    editor.answer(id).unwrap();
+    let text = editor.text();
+    assert!(text.contains("The editor could not ask for permission: no window"), "{text}");
+    assert!(text.contains("no user answered. The tool was not called."), "{text}");
+    assert!(!text.contains("denied"), "{text}");
+}
+
+#[test]
 fn a_prompt_that_is_cancelled_at_once_asks_for_nothing() {
     let place = Place::new();
     let mut editor = Editor::allowing(&place, &[]);

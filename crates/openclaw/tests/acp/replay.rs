@@ -65,6 +65,24 @@ fn a_loaded_session_shows_calls_as_they_were() {
 }
 
 #[test]
+fn two_loads_at_once_are_replayed_one_after_the_other() {
+    let place = Place::new();
+    let (mut editor, session) = Editor::open(&place, &[]);
+    for text in ["one", "two", "three"] {
+        editor.prompt(&session, text);
+    }
+    let load = json!({ "sessionId": session, "cwd": place.project(), "mcpServers": [] });
+    for _ in 0..5 {
+        editor.updates.clear();
+        let ids = [(); 2].map(|()| editor.send("session/load", load.clone()));
+        for (id, count) in ids.into_iter().zip([3, 6]) {
+            while editor.frame()["id"] != id {}
+            assert_eq!(editor.of_kind("user_message_chunk").len(), count);
+        }
+    }
+}
+
+#[test]
 fn a_replayed_call_of_a_server_has_its_label_and_is_not_failed_first() {
     let place = Place::new();
     let (mut editor, session) = Editor::open(&place, &[place.stdio("box", &Script::new())]);
@@ -89,6 +107,24 @@ fn a_loaded_session_shows_how_much_of_the_context_is_used() {
     editor.load(&place, &session, &[]);
     let replayed = editor.of_kind("usage_update");
     assert_eq!((replayed.len(), &replayed[0]["used"]), (1, &live["used"]));
+}
+
+#[test]
+fn a_compaction_makes_room_in_the_context() {
+    let server = ModelServer::start(|_| vec![Piece::text("long ".repeat(100))]);
+    let place = Place::with_models(&server);
+    let (mut editor, session) = Editor::open(&place, &[]);
+    editor.prompt(&session, "hello");
+    let used = editor.of_kind("usage_update")[0]["used"].as_u64().unwrap();
+    for _ in 0..20 {
+        editor.prompt(&session, "hello");
+    }
+    editor.prompt(&session, "/compact");
+    let update = editor.of_kind("usage_update")[0].clone();
+    assert!(update["used"].as_u64().unwrap() < used, "{update}");
+    editor.updates.clear();
+    editor.load(&place, &session, &[]);
+    assert_eq!(editor.of_kind("usage_update"), [&update]);
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn tools_of_the_editor_are_published_approved_and_called() {
     let (_, text) = editor.prompt(&session, "call mcp__box__change {}");
     assert_eq!(text, "It returned: done");
     let (_, text) = editor.prompt(&session, "call mcp__box__change {}");
-    assert_eq!(text, "It returned: The user has denied this call.");
+    assert_eq!(text, "It returned: The user denied this call.");
     assert_eq!(editor.asked.len(), 2);
     // Other sessions of the gateway see the tools, too.
     let (_, text) = editor.prompt(&session, "steal mcp__box__look {}");

@@ -31,6 +31,18 @@ fn a_client_that_disappears_during_a_call_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_notification_before_the_handshake_is_ignored() {
+    let place = Place::with("one", &Script::new());
+    let mut hub = place.spawn(&[]);
+    let params = json!({ "requestId": 9 });
+    let late = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+    hub.send(&late.to_string());
+    let answer = hub.initialize_with("2025-11-25", &json!({}));
+    assert_eq!(answer["result"]["serverInfo"]["name"], "openclaw-hub", "{answer}");
+    assert!(hub.request("tools/list", &json!({}))["result"].is_object());
+}
+
+#[test]
 fn a_client_that_closes_its_end_still_gets_its_replies() {
     let place = Place::with("one", &Script::new().call_delay_ms(100));
     let mut command = place.command(&["mcp-server", "--hub", "--no-wrap"]);

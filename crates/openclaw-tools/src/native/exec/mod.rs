@@ -33,6 +33,8 @@ pub struct ExecSettings {
     pub timeout: Duration,
     /// Maximum timeout, whatever the call specifies.
     pub max_timeout: Duration,
+    /// The shell, which takes a command after `-c`; `None` for that of the system.
+    pub shell: Option<String>,
     /// Complete environment of commands. It should not contain secrets.
     pub environment: Vec<(String, String)>,
     /// Kills running commands if this process itself is killed.
@@ -44,6 +46,7 @@ impl Default for ExecSettings {
         Self {
             timeout: Duration::from_secs(120),
             max_timeout: Duration::from_secs(600),
+            shell: None,
             environment: Vec::new(),
             guard: Guard::none(),
         }
@@ -56,6 +59,7 @@ impl fmt::Debug for ExecSettings {
         f.debug_struct("ExecSettings")
             .field("timeout", &self.timeout)
             .field("max_timeout", &self.max_timeout)
+            .field("shell", &self.shell)
             .field("environment", &names)
             .finish_non_exhaustive()
     }

@@ -31,7 +31,14 @@ impl ExecProcess {
         folder: &Path,
         settings: &ExecSettings,
     ) -> io::Result<(Self, OutputPipes)> {
-        let mut shell = shell(command);
+        let mut shell = match &settings.shell {
+            Some(configured) => {
+                let mut shell = Command::new(configured);
+                shell.arg("-c").arg(command);
+                shell
+            }
+            None => system_shell(command),
+        };
         shell.env_clear();
         shell.envs(settings.environment.iter().map(|(name, value)| (name, value)));
         shell.current_dir(folder);
@@ -69,7 +76,7 @@ impl ExecProcess {
 }
 
 #[cfg(not(windows))]
-fn shell(command: &str) -> Command {
+fn system_shell(command: &str) -> Command {
     // By absolute path, so that an `sh` in the workspace is not run.
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command);
@@ -77,7 +84,7 @@ fn shell(command: &str) -> Command {
 }
 
 #[cfg(windows)]
-fn shell(command: &str) -> Command {
+fn system_shell(command: &str) -> Command {
     let mut shell = Command::new("cmd.exe");
     // The shell takes the line verbatim; the usual quoting would change it.
     shell.raw_arg("/D /S /C \"").raw_arg(command).raw_arg("\"");

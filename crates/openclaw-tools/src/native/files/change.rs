@@ -35,11 +35,8 @@ pub(in super::super) fn write(
     match workspace.replace(&workspace.turn(), path, content.as_bytes()) {
         Ok(was_there) => {
             let done = if was_there { "was replaced" } else { "was written" };
-            OutcomeBuilder::default().say(format!(
-                "{} {done}: {} bytes.",
-                named(path),
-                content.len()
-            ))
+            let (size, s) = (content.len(), if content.len() == 1 { "" } else { "s" });
+            OutcomeBuilder::default().say(format!("{} {done}: {size} byte{s}.", named(path)))
         }
         Err(why) => refused(path, &why),
     }
