@@ -5,15 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
 use openclaw_agent::AgentLimits;
-use openclaw_config::{AgentConfig, AgentId, ApprovalFallback, ApprovalPolicy, Config, ToolPolicy};
+use openclaw_config::{AgentConfig, AgentId, ApprovalFallback, ApprovalPolicy, Config};
 use openclaw_mcp::fleet::Fleet;
+use openclaw_mcp::fleet::agent::policy;
 use openclaw_mcp::fleet::toolset::ServerTools;
 use openclaw_mcp::process::guard::Guard;
 use openclaw_metrics::Metrics;
 use openclaw_secrets::{Environment, Resolver};
 use openclaw_tools::address::AllowPrivate;
 use openclaw_tools::native::{self, Native, NativeTools};
-use openclaw_tools::{ApprovalRule, Fallback, NoTools, Policy, Rules, ToolSource, Toolbox};
+use openclaw_tools::{ApprovalRule, Fallback, NoTools, Policy, ToolSource, Toolbox};
 use parking_lot::Mutex;
 
 use crate::gateway::Gateway;
@@ -222,26 +223,6 @@ impl AgentRuntime {
 
 fn toolbox(native: Arc<dyn ToolSource>, fixed: &[Arc<dyn ToolSource>; 2]) -> Arc<Toolbox> {
     Arc::new(Toolbox::new([native].into_iter().chain(fixed.iter().cloned())))
-}
-
-/// Which tools the configuration allows an agent, by name.
-pub(crate) fn policy(agent: &AgentConfig, config: &Config) -> Policy {
-    let rules =
-        |place, policy: &'_ ToolPolicy| -> (&'static str, ToolPolicy) { (place, policy.clone()) };
-    let all = [
-        rules("tools", &config.tools),
-        rules("gateway.tools", &config.gateway_tools),
-        rules("agent's tools", &agent.tools),
-    ];
-    let all = all.iter().map(|(place, policy)| Rules {
-        place,
-        allow: policy.allow.as_deref(),
-        deny: &policy.deny,
-    });
-    Policy::new(all).unwrap_or_else(|error| {
-        tracing::error!(%error, "invalid tool policy; no tool is allowed");
-        Policy::nothing()
-    })
 }
 
 fn native_tools(

@@ -63,16 +63,11 @@ impl AgentTools {
         services: &Arc<CallServices>,
         last_notices: LastNotices,
     ) -> Self {
-        let all = [
-            rules("tools", &config.tools),
-            rules("gateway.tools", &config.gateway_tools),
-            rules("agent's tools", &agent.tools),
-        ];
         let servers = members.iter().map(|member| Arc::clone(&member.server)).collect();
         Self {
             id: agent.id.clone(),
             template: agent.mcp.settings.tool_naming.as_str().to_owned(),
-            policy: compile(all),
+            policy: policy(agent, config),
             members,
             resting: resting(agent),
             servers,
@@ -315,6 +310,15 @@ pub fn statuses_at_rest(agent: &AgentConfig, catalogue: &Path) -> Vec<ServerStat
     all
 }
 
-fn rules<'a>(place: &'a str, policy: &'a ToolPolicy) -> Rules<'a> {
-    Rules { place, allow: policy.allow.as_deref(), deny: &policy.deny }
+/// Returns which tools the configuration allows an agent, by name.
+pub fn policy(agent: &AgentConfig, config: &Config) -> Policy {
+    fn rules<'a>(place: &'a str, policy: &'a ToolPolicy) -> Rules<'a> {
+        Rules { place, allow: policy.allow.as_deref(), deny: &policy.deny }
+    }
+    let of_agent = format!("agents.entries.{}.tools", agent.id);
+    compile([
+        rules("tools", &config.tools),
+        rules("gateway.tools", &config.gateway_tools),
+        rules(&of_agent, &agent.tools),
+    ])
 }

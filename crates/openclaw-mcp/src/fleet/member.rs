@@ -30,6 +30,7 @@ impl FleetMember {
         let timeout = options.tool_timeout;
         let tools = &options.tools;
         let allow = tools.allow.as_deref();
+        let place = format!("mcp.servers.{}.tools", server.name());
         let key = ServerKey {
             agent: agent.id.to_string(),
             server: server.name().to_string(),
@@ -38,7 +39,7 @@ impl FleetMember {
         Self {
             server,
             key,
-            policy: compile([Rules { place: "server's tools", allow, deny: &tools.deny }]),
+            policy: compile([Rules { place: &place, allow, deny: &tools.deny }]),
             limits: TimeLimits { timeout, cap: agent.mcp.settings.call_timeout_cap.max(timeout) },
             options: options.clone(),
         }

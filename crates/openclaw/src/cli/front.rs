@@ -272,7 +272,7 @@ Exit codes: 0 stopped, or was not running; 1 still running.")]
 pub(crate) enum TokenCommand {
     /// Create an access token with limited scopes, and print it
     #[command(after_help = "Examples:
-  openclaw gateway token create --name phone --scope operator.write,operator.approvals
+  openclaw gateway token create --name phone --scope write,approvals
   openclaw gateway token create --name dashboard --scope operator.read
 
 The token is shown once: only its hash is stored. A running gateway accepts it immediately. \
