@@ -125,7 +125,7 @@ async fn a_server_without_registration_needs_a_configured_client() {
     let server = OAuthTestServer::start(script);
     let error = refused(&server).await;
     assert!(matches!(error, AuthError::NotRegistered { .. }), "{error:?}");
-    assert!(error.to_string().contains("clientId"), "{error}");
+    assert!(error.to_string().contains("does not register clients automatically"), "{error}");
     let state = folder();
     let settings = AuthSettings { client_id: Some("known".into()), ..AuthSettings::default() };
     let client = Authorizer::new(options_with(&server.url(), state.path(), settings));
