@@ -31,7 +31,7 @@ pub(crate) struct OpenCall {
     /// Whether its approval was requested.
     pub(crate) is_asked: bool,
     /// What it changes in files.
-    changes: Vec<ToolCallContent>,
+    pub(crate) changes: Vec<ToolCallContent>,
     /// Whether its content is shown already: a terminal, or the changes of a file.
     pub(crate) is_shown: bool,
     /// Its result, if the tool belongs to this session. Events have the beginning of its text only.

@@ -58,15 +58,16 @@ pub(crate) async fn replay(session: &AcpSession) -> Result<(), Error> {
     }
     // The kinds of the calls depend on it.
     let labels = commands::learn_tools(session).await;
-    let mut replay = Replay { session, labels, nth: 0, calls: BTreeMap::new() };
+    let mut replay =
+        Replay { session, labels, nth: 0, calls: BTreeMap::new(), updates: Vec::new() };
     for raw in pages.iter().rev().flatten() {
         if let Ok(message) = serde_json::from_str::<Value>(raw.get()) {
-            // A long history takes no more memory than the client takes time to read it.
-            session.updates.room().await;
             replay.show(&message);
+            replay.send().await;
         }
     }
     replay.finish();
+    replay.send().await;
     show_usage(session).await;
     Ok(())
 }
@@ -114,10 +115,24 @@ struct Replay<'s> {
     nth: usize,
     /// The calls without a result so far, by the model's id.
     calls: BTreeMap<String, ReplayedCall>,
+    /// The updates that are not sent yet.
+    updates: Vec<SessionUpdate>,
 }
 
 impl Replay<'_> {
-    /// Sends one message.
+    /// Sends the updates as fast as the client reads them: a long history neither takes more memory
+    /// nor loses a part.
+    async fn send(&mut self) {
+        for update in self.updates.drain(..) {
+            tokio::select! {
+                () = self.session.updates.room() => self.session.updates.send(update),
+                // Nothing is sent any more.
+                () = self.session.ended.cancelled() => return,
+            }
+        }
+    }
+
+    /// Adds the updates of one message.
     fn show(&mut self, message: &Value) {
         self.nth += 1;
         let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
@@ -127,7 +142,7 @@ impl Replay<'_> {
                 ("toolResult", Some("toolResult")) => self.result(part, message),
                 ("user" | "assistant", _) => {
                     let Some(chunk) = block(part).map(ContentChunk::new) else { continue };
-                    self.session.updates.send(match role {
+                    self.updates.push(match role {
                         "user" => SessionUpdate::UserMessageChunk(chunk),
                         _ => SessionUpdate::AgentMessageChunk(chunk),
                     });
@@ -145,22 +160,22 @@ impl Replay<'_> {
         let id = ToolCallId::new(format!("h{}-{own}", self.nth));
         let args = part.get("arguments").cloned().unwrap_or_default();
         if is_plan(name) {
-            return plan(&args).into_iter().for_each(|plan| self.session.updates.send(plan));
+            return self.updates.extend(plan(&args));
         }
         let label = self.labels.get(name).cloned().unwrap_or_else(|| label(name));
         let call = describe(self.session, id.clone(), name, &label, args);
         let is_shown = !call.content.is_empty() && is_builtin(name);
         let changes = call.content.clone();
         let before = self.calls.insert(own.to_owned(), ReplayedCall { id, changes, is_shown });
-        self.session.updates.send(SessionUpdate::ToolCall(call.status(ToolCallStatus::InProgress)));
+        self.updates.push(SessionUpdate::ToolCall(call.status(ToolCallStatus::InProgress)));
         before.into_iter().for_each(|call| self.interrupted(call));
     }
 
     /// Ends a call without a result: it was interrupted.
-    fn interrupted(&self, call: ReplayedCall) {
+    fn interrupted(&mut self, call: ReplayedCall) {
         let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed);
         let update = ToolCallUpdate::new(call.id, fields);
-        self.session.updates.send(SessionUpdate::ToolCallUpdate(update));
+        self.updates.push(SessionUpdate::ToolCallUpdate(update));
     }
 
     fn finish(&mut self) {
@@ -190,7 +205,7 @@ impl Replay<'_> {
             .content(content)
             .raw_output(raw_output(&text, is_error, &notes));
         let update = ToolCallUpdate::new(call.id, fields);
-        self.session.updates.send(SessionUpdate::ToolCallUpdate(update));
+        self.updates.push(SessionUpdate::ToolCallUpdate(update));
     }
 }
 

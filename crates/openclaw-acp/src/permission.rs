@@ -179,6 +179,10 @@ async fn call_of(session: &Arc<AcpSession>, approval: &Approval) -> ToolCallUpda
         _ => described.content,
     };
     add_replaced_text(session, &approval.tool, &mut content);
+    // The result shows the same changes.
+    if let Some(call) = session.lock().calls.iter_mut().find(|call| call.id == id) {
+        call.changes.clone_from(&content);
+    }
     // All of what will be done: the title has only the beginning, and what the arguments of a
     // server's tool mean is not known.
     let is_builtin = is_builtin(&approval.tool);

@@ -12,11 +12,16 @@ use agent_client_protocol::v1::schema::{
 use serde::Serialize;
 use tokio::sync::Notify;
 
+use crate::calls::text_content;
 use crate::content::chunk;
 use crate::outbox::WriteBacklog;
 
-/// Bytes of updates that wait for a client that does not read. What comes after them is dropped.
+/// Bytes of updates that wait for a client that does not read. What comes after them is shortened, or
+/// dropped if it is text.
 const BACKLOG: usize = 1024 * 1024;
+/// What comes after so many bytes is dropped in any case.
+const MAX_BACKLOG: usize = 4 * BACKLOG;
+const OMITTED: &str = "[Not shown: the editor did not read the output in time.]";
 const DROPPED: &str = "\n\n[Some output is missing here: the editor did not read it in time.]\n\n";
 
 /// Sends the updates of a session.
@@ -60,15 +65,21 @@ impl Updates {
 
     /// Sends an update, at once if the client reads.
     pub(crate) fn send(&self, update: SessionUpdate) {
-        let Some(size) = size(&update) else { return };
+        let Some(bytes) = size(&update) else { return };
         let mut backlog = self.lock();
         if backlog.waiting.is_empty() && self.outbox.has_room() {
-            return self.hand_over(update, size);
+            return self.hand_over(update, bytes);
         }
-        if backlog.bytes > BACKLOG {
+        let kept = if backlog.bytes <= BACKLOG {
+            Some((update, bytes))
+        } else {
+            let short = shortened(update).filter(|_| backlog.bytes <= MAX_BACKLOG);
+            short.and_then(|update| size(&update).map(|bytes| (update, bytes)))
+        };
+        let Some((update, size)) = kept else {
             backlog.has_dropped = true;
             return;
-        }
+        };
         backlog.bytes += size;
         let last = backlog.waiting.back_mut();
         match last.filter(|(last, _)| is_continued(last, &update)) {
@@ -82,8 +93,9 @@ impl Updates {
         self.queued.notify_one();
     }
 
-    /// Waits until the client reads, for senders of many updates.
+    /// Waits until an update can be sent at once, for senders of many.
     pub(crate) async fn room(&self) {
+        self.flushed().await;
         self.outbox.room().await;
     }
 
@@ -122,6 +134,30 @@ impl Updates {
         self.outbox.hands_over(size);
         // It fails only if the client is gone.
         let _ = self.cx.send_notification(SessionNotification::new(self.session.clone(), update));
+    }
+}
+
+/// An update without its content; `None` if there is nothing else in it. The end of a call must arrive:
+/// the client would show it as running.
+fn shortened(update: SessionUpdate) -> Option<SessionUpdate> {
+    match update {
+        SessionUpdate::UserMessageChunk(_)
+        | SessionUpdate::AgentMessageChunk(_)
+        | SessionUpdate::AgentThoughtChunk(_) => None,
+        SessionUpdate::ToolCall(mut call) => {
+            call.content.clear();
+            call.raw_input = None;
+            Some(SessionUpdate::ToolCall(call))
+        }
+        SessionUpdate::ToolCallUpdate(mut update) => {
+            let fields = &mut update.fields;
+            (fields.raw_input, fields.raw_output) = (None, None);
+            if fields.content.is_some() {
+                fields.content = Some(vec![text_content(OMITTED)]);
+            }
+            Some(SessionUpdate::ToolCallUpdate(update))
+        }
+        other => Some(other),
     }
 }
 
@@ -171,7 +207,23 @@ fn size(update: &impl Serialize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use agent_client_protocol::v1::schema::{ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields};
+
     use super::*;
+
+    #[test]
+    fn the_end_of_a_call_is_kept_without_its_content() {
+        let fields = ToolCallUpdateFields::new()
+            .status(ToolCallStatus::Completed)
+            .content(vec![text_content("x".repeat(BACKLOG))])
+            .raw_output(serde_json::json!("x"));
+        let update = SessionUpdate::ToolCallUpdate(ToolCallUpdate::new("1", fields));
+        let Some(SessionUpdate::ToolCallUpdate(short)) = shortened(update) else { panic!() };
+        assert_eq!(short.fields.status, Some(ToolCallStatus::Completed));
+        assert_eq!(short.fields.content, Some(vec![text_content(OMITTED)]));
+        assert_eq!(short.fields.raw_output, None);
+        assert_eq!(shortened(SessionUpdate::AgentMessageChunk(chunk("text"))), None);
+    }
 
     #[test]
     fn waiting_text_is_joined_and_thoughts_are_kept_apart() {

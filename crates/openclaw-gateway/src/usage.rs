@@ -83,9 +83,14 @@ pub(crate) async fn last(gateway: &Gateway, session: &Session) -> Option<LastUsa
         saved += saved_by(&entry);
         let is_message = entry.kind == EntryKind::Message;
         let record = serde_json::from_value::<MessageRecord>(entry.body).ok();
-        let usage = record.filter(|_| is_message)?.usage?;
+        let usage = record.filter(|_| is_message)?.usage.filter(is_known)?;
         Some(LastUsage { usage, context: context_of(usage).saturating_sub(saved) })
     })
+}
+
+/// Whether the provider has told the usage: not if the request was cancelled, for example.
+fn is_known(usage: &Usage) -> bool {
+    context_of(*usage) > 0
 }
 
 /// The tokens of the context after a request.
@@ -126,7 +131,9 @@ async fn read(gateway: &Gateway, key: &SessionKey) -> Result<Read, StoreError> {
             let known = by_model.entry(model.clone()).or_default();
             known.requests += 1;
             known.sum += usage;
-            last = Some((model, context_of(usage)));
+            if is_known(&usage) {
+                last = Some((model, context_of(usage)));
+            }
         }
     }
 }

@@ -17,7 +17,7 @@ impl SessionFolders {
 
     /// Resolves a path, which must be in one of the folders, also when links are followed.
     pub(super) fn inside(&self, path: &str) -> Result<PathBuf, String> {
-        let path = normal(&self.cwd().join(path));
+        let path = self.as_the_client_writes(normal(&self.cwd().join(path)));
         let is_in = |path: &Path, folder: &Path| path.starts_with(normal(folder));
         let outside = || format!("{} is outside the session's folders", path.display());
         if !self.0.iter().any(|folder| is_in(&path, folder)) {
@@ -37,6 +37,19 @@ impl SessionFolders {
             Some(Ok(existing)) => self.0.iter().any(|folder| is_in(&existing, &real(folder))),
         };
         if is_inside { Ok(path) } else { Err(outside()) }
+    }
+
+    /// Replaces the real path of a folder that the client knows by a link: the agent's own tools name
+    /// the real one.
+    fn as_the_client_writes(&self, path: PathBuf) -> PathBuf {
+        if self.0.iter().any(|folder| path.starts_with(normal(folder))) {
+            return path;
+        }
+        let renamed = self.0.iter().find_map(|folder| {
+            let rest = path.strip_prefix(folder.canonicalize().ok()?).ok()?;
+            Some(normal(&folder.join(rest)))
+        });
+        renamed.unwrap_or(path)
     }
 }
 
@@ -85,6 +98,11 @@ mod tests {
             assert!(folders.inside(bad).is_err(), "{bad}");
         }
         assert!(folders.inside("within/a.rs").is_ok());
+        // A folder that is a link itself can be named by its real path, too.
+        let linked = folder.path().join("within");
+        let folders_by_link = SessionFolders::new(vec![linked.clone()]);
+        let real = folder.path().canonicalize().unwrap().join("real/a.rs");
+        assert_eq!(folders_by_link.inside(real.to_str().unwrap()).unwrap(), linked.join("a.rs"));
         // `..` is removed before links are followed, and the client gets that path.
         assert_eq!(folders.inside("link/../a.rs").unwrap(), folder.path().join("a.rs"));
     }

@@ -1,5 +1,7 @@
 //! What a loaded session shows of its turns, and sessions that are open twice.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use openclaw_testkit::{ModelServer, Piece, Script, TestServer};
 use serde_json::{Value, json};
 
@@ -144,6 +146,26 @@ fn audio_reaches_the_agent_and_is_replayed() {
     let audio = json!({ "type": "audio", "mimeType": "audio/wav", "data": WAV });
     let chunks = editor.of_kind("user_message_chunk");
     assert!(chunks.iter().any(|it| it["content"] == audio), "{chunks:?}");
+}
+
+#[test]
+fn a_message_with_much_media_and_what_follows_are_replayed() {
+    let place = Place::new();
+    let (mut editor, session) = Editor::open(&place, &[]);
+    let mut audio = STANDARD.decode(WAV).unwrap();
+    audio.resize(400_000, 0);
+    let audio = json!({
+        "type": "audio", "mimeType": "audio/wav", "data": STANDARD.encode(audio),
+    });
+    let mut prompt = vec![json!({ "type": "text", "text": "listen" })];
+    prompt.extend(vec![audio; 5]);
+    let answer = editor.ask("session/prompt", json!({ "sessionId": session, "prompt": prompt }));
+    assert_eq!(answer.unwrap()["stopReason"], "end_turn");
+    editor.prompt(&session, "second");
+    editor.load(&place, &session, &[]);
+    let chunks = editor.of_kind("user_message_chunk");
+    let kinds: Vec<&Value> = chunks.iter().map(|chunk| &chunk["content"]["type"]).collect();
+    assert_eq!(kinds, ["text", "audio", "audio", "audio", "audio", "audio", "text"]);
 }
 
 #[test]

@@ -144,7 +144,7 @@ fn what_may_not_be_attached_is_rejected_with_the_reason() {
         (json!({ "uri": "http://127.0.0.1:9/" }), "not on the public internet"),
         (json!({ "uri": "http://169.254.169.254/" }), "not on the public internet"),
         (json!({ "uri": "data:text/plain" }), "no comma"),
-        (json!({ "url": "https://example.org" }), "unknown field"),
+        (json!({ "url": "https://example.org" }), "must not have"),
     ] {
         let error = client
             .failure("order_openclaw", json!({ "message": "x", "attachments": [attachment] }));
