@@ -118,7 +118,7 @@ async fn run(session: &Arc<AcpSession>, call: &NodeCall) -> LentOutcome {
     let is_own =
         call.session_key.as_deref().is_some_and(|key| key.eq_ignore_ascii_case(&session.key));
     if !is_own {
-        return LentOutcome::failed("This tool belongs to another conversation.");
+        return LentOutcome::failed("This tool belongs to another session.");
     }
     if let Err(why) = allowed(session, call).await {
         return LentOutcome::failed(why);

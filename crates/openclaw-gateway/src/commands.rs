@@ -128,7 +128,7 @@ pub(crate) fn list(gateway: &Gateway, service: &AgentRuntime) -> Vec<Command> {
     let mut all = vec![
         native("help", "List the commands", false),
         native("compact", "Replace the conversation so far with a summary", false),
-        native("usage", "Show the tokens that the conversation has used", false),
+        native("usage", "Show the tokens that the session has used", false),
     ];
     if may_manage(service) {
         let args = Some(manage_args(gateway, service));

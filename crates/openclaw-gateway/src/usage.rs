@@ -31,7 +31,7 @@ pub(crate) async fn of_session(
         Err(error) => return error.to_string(),
     };
     let Some((model, context)) = last else {
-        return "No tokens were used in this conversation yet.".to_owned();
+        return "No tokens were used in this session yet.".to_owned();
     };
     let mut text = String::new();
     for (model, ModelUsage { requests, sum }) in &by_model {

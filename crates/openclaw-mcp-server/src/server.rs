@@ -34,7 +34,7 @@ const MAX_METHOD: usize = 100;
 /// For the model of the client.
 const INSTRUCTIONS: &str = "OpenClaw runs agents with tools of their own. `order_openclaw` sends a \
     message to an agent and returns its answer. Pass the `sessionKey` of an answer to continue that \
-    conversation; without one, each message starts a new conversation.";
+    session; without one, each message starts a new session.";
 
 /// What the server needs.
 pub struct McpServerOptions {

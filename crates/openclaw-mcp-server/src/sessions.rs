@@ -1,4 +1,4 @@
-//! The tools around `order_openclaw`: list conversations, read one, abort a run.
+//! The tools around `order_openclaw`: list sessions, read one, abort a run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,13 +30,13 @@ const MAX_CHARS: u32 = 20_000;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct List {
-    /// Only conversations of this agent.
+    /// Only sessions of this agent.
     #[serde(default)]
     agent_id: Option<String>,
-    /// Only conversations with this text in their key, title or first message.
+    /// Only sessions with this text in their key, title or first message.
     #[serde(default)]
     search: Option<String>,
-    /// The maximum number of conversations, the latest first; 20 if not given.
+    /// The maximum number of sessions, the latest first; 20 if not given.
     #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     limit: Option<u32>,
@@ -45,7 +45,7 @@ struct List {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Read {
-    /// The key of the conversation.
+    /// The key of the session.
     session_key: String,
     /// The maximum number of messages, counted from the latest one; 20 if not given.
     #[serde(default)]
@@ -59,14 +59,14 @@ struct Read {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Abort {
-    /// The key of the conversation.
+    /// The key of the session.
     session_key: String,
-    /// Only this run; all runs of the conversation if not given.
+    /// Only this run; all runs of the session if not given.
     #[serde(default)]
     run_id: Option<String>,
 }
 
-/// A conversation in a list.
+/// A session in a list.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Listed {
@@ -102,22 +102,22 @@ pub(crate) fn tools() -> Vec<Tool> {
     vec![
         tool(
             LIST,
-            "List conversations",
-            "Lists conversations with OpenClaw agents.",
+            "List sessions",
+            "Lists sessions with OpenClaw agents.",
             schema::of::<List>(),
             reads(),
         ),
         tool(
             READ,
-            "Read a conversation",
-            "Returns messages of a conversation.",
+            "Read a session",
+            "Returns messages of a session.",
             schema::of::<Read>(),
             reads(),
         ),
         tool(
             ABORT,
             "Abort a run",
-            "Aborts the running messages of a conversation.",
+            "Aborts the running messages of a session.",
             schema::of::<Abort>(),
             changes,
         ),
@@ -184,7 +184,7 @@ async fn read(orders: &Orders, arguments: JsonObject) -> Result<Value, String> {
     };
     let found = request::<rpc::ChatHistory>(orders, params).await?;
     if found.messages.is_empty() && offset.is_none() {
-        return Err(format!("no conversation `{}`", found.session_key));
+        return Err(format!("no session `{}`", found.session_key));
     }
     Ok(json!({
         "sessionKey": found.session_key,

@@ -246,7 +246,7 @@ fn commands_with_missing_or_unknown_arguments_say_so_and_change_nothing() {
     assert!(text.contains("mcp_demo_add") && !text.contains("mcp_demo_echo  "), "{text}");
     assert!(!text.contains("[MCP server"), "the heading names the server: {text}");
     assert!(text.contains("only when the user asks for it."), "a pipe gets the whole text: {text}");
-    assert!(text.contains("No tokens were used in this conversation yet."), "{text}");
+    assert!(text.contains("No tokens were used in this session yet."), "{text}");
     assert!(words.contains("there is a session `plans` already"), "{words}");
     assert!(text.contains("The conversation was summarized"), "{text}");
     assert!(text.contains("offline: ") && text.contains("tokens in"), "{text}");

@@ -115,7 +115,7 @@ impl MediaConversation<'_> {
         match read {
             Some((read, message)) if read == id => Ok(message),
             // Another message was added meanwhile.
-            _ => Err("the conversation has changed; try again".to_owned()),
+            _ => Err("the session has changed; try again".to_owned()),
         }
     }
 

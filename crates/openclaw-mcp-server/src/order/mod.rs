@@ -61,8 +61,8 @@ const CONNECT: Duration = Duration::from_secs(60);
 pub(crate) struct OrderArguments {
     /// The message. It reaches the agent unchanged; a leading `/` has no meaning.
     message: String,
-    /// The key of the conversation to continue, as returned by an earlier call. Without it, a new
-    /// conversation begins.
+    /// The key of the session to continue, as returned by an earlier call. Without it, a new
+    /// session begins.
     #[serde(default)]
     session_key: Option<String>,
     /// The agent to ask, if there are several.
@@ -93,7 +93,7 @@ impl OrderArguments {
 pub(crate) fn tool() -> Tool {
     let description = "Sends a message to an OpenClaw agent, which works on it with its own model \
         and tools, and returns its complete answer. The result names the `sessionKey` of the \
-        conversation: pass it again to continue. Calls with different keys run in parallel.";
+        session: pass it again to continue. Calls with different keys run in parallel.";
     let hints = ToolAnnotations::new().read_only(false).open_world(true);
     Tool::new(NAME, description, schema::of::<OrderArguments>())
         .with_title("Ask an OpenClaw agent")

@@ -12,7 +12,7 @@ use super::follow::Status;
 pub(crate) struct OrderResult {
     /// The answer: all text of the run, in order.
     pub(crate) text: String,
-    /// The conversation. Pass it again to continue.
+    /// The session. Pass it again to continue.
     pub(crate) session_key: String,
     /// The id of this run.
     pub(crate) run_id: String,

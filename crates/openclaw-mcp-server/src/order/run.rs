@@ -118,7 +118,7 @@ impl OrderRun<'_> {
         files: Vec<FileArgument>,
         run: &str,
     ) -> Result<Started, String> {
-        self.progress.set("waiting for earlier messages of this conversation");
+        self.progress.set("waiting for earlier messages of this session");
         let _turn = lane.await;
         self.progress.set("waiting for the gateway");
         let surface = self.orders.connect_for(&*self.caller.answers).await?;

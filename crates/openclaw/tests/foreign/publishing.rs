@@ -40,7 +40,7 @@ fn tools_of_the_editor_are_published_approved_and_called() {
     assert_eq!(editor.asked.len(), 2);
     // Other sessions of the gateway see the tools, too.
     let (_, text) = editor.prompt(&session, "steal mcp__box__look {}");
-    assert_eq!(text, "It returned: This tool belongs to another conversation.");
+    assert_eq!(text, "It returned: This tool belongs to another session.");
     let node = gateway.connects().into_iter().find(|it| it["role"] == "node").unwrap();
     assert_eq!(node["commands"], json!(["mcp.tools.call.v1"]));
     assert_eq!(node["client"]["id"], "node-host");

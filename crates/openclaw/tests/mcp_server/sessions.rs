@@ -87,7 +87,7 @@ fn conversations_are_listed_read_and_aborted() {
     let texts: Vec<&Value> = messages.iter().map(|it| &it["content"][0]["text"]).collect();
     assert_eq!(texts, ["capital of France?", "Paris"]);
     let error = client.failure("read_openclaw_session", json!({ "sessionKey": "nope" }));
-    assert!(error.contains("no conversation `nope`"), "{error}");
+    assert!(error.contains("no session `nope`"), "{error}");
 
     let id = client.send_call("order_openclaw", json!({ "message": "wait", "sessionKey": "geo" }));
     while *last_message(&model.next()) != "wait" {}
