@@ -22,7 +22,7 @@ Without a model or an API key, a built-in offline model answers. It needs no net
 tools: try `what time is it`, or `add 2 and 3`. The first chat at a terminal offers to set up \
 a model.
 
-Every chat starts a new conversation, unless `--continue`, `--resume` or `--session` is given.
+Every chat starts a new session, unless `--continue`, `--resume` or `--session` is given.
 
 Keys: Tab completes, Ctrl-R searches the history, Alt-Enter inserts a new line, Ctrl-C cancels the \
 turn, Ctrl-D exits, Ctrl-Z suspends. What you type during a turn goes into the next prompt. Without a \
@@ -34,13 +34,13 @@ pub(crate) struct ChatArgs {
     /// The first message
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: Option<String>,
-    /// Continue the latest conversation
+    /// Continue the latest session
     #[arg(long = "continue", short = 'c', conflicts_with_all = ["resume", "session"])]
     pub(crate) is_continued: bool,
-    /// Continue a conversation: this one, or one from a list
+    /// Continue a session: this one, or one from a list
     #[arg(long, short, value_name = "KEY", num_args = 0..=1, conflicts_with = "session")]
     pub(crate) resume: Option<Option<String>>,
-    /// The conversation to continue, or to start with this key
+    /// The session to continue, or to start with this key
     #[arg(long, value_name = "KEY")]
     pub(crate) session: Option<String>,
     /// The agent to talk to [default: the default agent]
@@ -91,7 +91,7 @@ pub(crate) struct TurnArgs {
     /// The message; `-` reads it from stdin
     #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) message: String,
-    /// The conversation to continue [default: a new one]
+    /// The session to continue [default: a new one]
     #[arg(long, value_name = "KEY")]
     pub(crate) session: Option<String>,
     /// The agent to ask [default: the default agent]
@@ -120,53 +120,53 @@ pub(crate) struct SessionsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
-    /// List conversations, the latest first
+    /// List sessions, the latest first
     #[command(after_help = "Examples:
   openclaw sessions list
   openclaw sessions list --agent research --limit 5
   openclaw sessions list --json | jq -r '.sessions[].key'")]
     List {
-        /// Only conversations of this agent
+        /// Only sessions of this agent
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
-        /// Only conversations that contain this text
+        /// Only sessions that contain this text
         #[arg(long, value_name = "TEXT")]
         search: Option<String>,
         /// The maximum number to list
         #[arg(long, value_name = "N", default_value = "50", value_parser = super::positive)]
         limit: NonZeroU64,
     },
-    /// Show a conversation
+    /// Show a session
     #[command(after_help = "Examples:
   openclaw sessions show agent:main:main
   openclaw sessions show agent:main:main --json
 
-Exit codes: 0 shown, 1 no such conversation.")]
+Exit codes: 0 shown, 1 no such session.")]
     Show {
-        /// The conversation's key
+        /// The session's key
         key: String,
         /// Only the last N messages
         #[arg(long, value_name = "N", value_parser = super::positive)]
         last: Option<NonZeroU64>,
     },
-    /// Delete a conversation
+    /// Delete a session
     #[command(after_help = "Example:
   openclaw sessions delete agent:main:main --yes
 
-Exit codes: 0 deleted, 1 no such conversation, or not deleted, 2 no terminal to confirm on.")]
+Exit codes: 0 deleted, 1 no such session, or not deleted, 2 no terminal to confirm on.")]
     Delete {
-        /// The conversation's key
+        /// The session's key
         key: String,
         /// Delete without confirmation
         #[arg(long, short)]
         yes: bool,
     },
-    /// Write a conversation to stdout
+    /// Write a session to stdout
     #[command(after_help = "Examples:
   openclaw sessions export agent:main:main --format md > holidays.md
   openclaw sessions export agent:main:main | jq '.messages | length'")]
     Export {
-        /// The conversation's key
+        /// The session's key
         key: String,
         /// The output format: everything as JSON, or the text as Markdown
         #[arg(long, value_name = "FORMAT", default_value = "json")]

@@ -151,7 +151,7 @@ pub(crate) enum Command {
     Acp(AcpArgs),
     /// Serve an MCP client: messages to agents, or all MCP servers (--hub)
     McpServer(McpServerArgs),
-    /// List, show, delete and export conversations
+    /// List, show, delete and export sessions
     #[command(after_help = "Examples:
   openclaw sessions list
   openclaw sessions show agent:main:main")]
@@ -233,7 +233,7 @@ nothing. It is the default server if there is no configuration file. It exits wh
   eval (openclaw completions elvish | slurp)  # in rc.elv
   openclaw completions powershell | Out-String | Invoke-Expression # in $PROFILE
 
-Names of servers, tools, prompts, conversations and agents are completed from local data; no server \
+Names of servers, tools, prompts, sessions and agents are completed from local data; no server \
 is started."
     )]
     Completions {
