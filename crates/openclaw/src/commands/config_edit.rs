@@ -76,8 +76,9 @@ pub(crate) fn set(key: &str, value: &str, edge: &Edge, output: &mut Output) -> C
             let failed =
                 CommandError::usage(format!("cannot set `{key}`")).cause(error.to_string());
             match error {
-                EditError::NotAnObject(above) if key.starts_with(above.as_str()) => {
-                    failed.hint(format!("run `openclaw config unset {above}` first"))
+                // Removing what is there would lose it, such as the list of agents.
+                EditError::NotAnObject(_) => {
+                    failed.hint("run `openclaw config edit` to change what is there")
                 }
                 _ => failed,
             }

@@ -90,7 +90,17 @@ pub(crate) fn save(
         // Errors that were there before are not those of the change.
         let hint = match edge.load(&paths.config).config {
             Some(_) => format!("correct it, and run the command again; {file} was not changed"),
-            None => format!("run `openclaw config edit` to correct {file}, which was not changed"),
+            None => {
+                let command = match edge.config_flag() {
+                    None => "openclaw config edit".to_owned(),
+                    Some(flag) => {
+                        let flag = flag.to_string_lossy();
+                        let flag = shlex::try_quote(&flag).unwrap_or((&*flag).into());
+                        format!("openclaw --config {flag} config edit")
+                    }
+                };
+                format!("run `{command}` to correct {file}, which was not changed")
+            }
         };
         return Err(CommandError::config(loaded.report).hint(hint));
     };

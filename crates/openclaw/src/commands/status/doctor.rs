@@ -47,9 +47,12 @@ pub(crate) fn doctor(edge: &Edge, output: &mut Output) -> CommandResult {
         first.checks.extend(told);
     }
     if let Some(config) = &loaded.config {
-        // Replaced by a finding for each server.
-        findings.retain(|finding| finding.about != "Servers");
-        findings.extend(servers(config, &paths, edge, output)?);
+        let servers = servers(config, &paths, edge, output)?;
+        // Replaced by a finding for each server; without any, it says why there are none.
+        if !servers.is_empty() {
+            findings.retain(|finding| finding.about != "Servers");
+        }
+        findings.extend(servers);
     }
     Ok(show(&findings, &gateway, &paths, output))
 }

@@ -192,7 +192,7 @@ fn show(findings: &[SubjectChecks], gateway: &Value, paths: &Paths, output: &mut
     output.line("");
     output.line(match problems.len() {
         0 => "No problems found.".to_owned(),
-        count => format!("{}; see the lines marked →.", plural(count, "problem")),
+        count => format!("{}; see the lines marked ✗.", plural(count, "problem")),
     });
     exit
 }
