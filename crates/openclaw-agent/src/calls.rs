@@ -250,7 +250,8 @@ impl Approver for Reporting<'_> {
         Box::pin(async move {
             let answer = self.turn.approver.ask(question).await;
             let is_allowed = self.fallback == Fallback::Allow && question.why.can_fall_back();
-            if answer == ApprovalAnswer::Unanswered && is_allowed {
+            let is_open = matches!(answer, ApprovalAnswer::Unanswered | ApprovalAnswer::NotAsked);
+            if is_open && is_allowed {
                 let name = &question.tool.name;
                 self.turn.observer.see(LoopEvent::Notice(format!(
                     "`{name}` runs without approval: no user answered, and `approval.fallback` is `allow`"

@@ -122,6 +122,7 @@ impl CallerApprover {
             }
         };
         let answered = tokio::time::timeout(self.patience, answered).await;
+        let is_passed = matches!(answered, Ok(Err(NoApprover))) && gateway.questions.is_passed(&id);
         match answered.unwrap_or(Err(NoApprover)) {
             Ok(Ok(QuestionDecision { decision, choice, instead })) => {
                 (pending.reason, pending.decision) = (ResolvedReason::User, Some(decision));
@@ -137,7 +138,7 @@ impl CallerApprover {
             Ok(Err(_)) => ApprovalAnswer::Unanswered,
             Err(NoApprover) => {
                 pending.reason = ResolvedReason::Expired;
-                ApprovalAnswer::Unanswered
+                if is_passed { ApprovalAnswer::NotAsked } else { ApprovalAnswer::Unanswered }
             }
         }
     }

@@ -249,6 +249,8 @@ pub enum ApprovalAnswer {
     Instead(String),
     /// No user was there to answer, or none did in time.
     Unanswered,
+    /// The user's client could not ask, or the user dismissed the question.
+    NotAsked,
 }
 
 /// A channel for asking the user.

@@ -39,9 +39,13 @@ pub(super) async fn status(asked: &RequestContext<'_>, _: StatusParams) -> Reply
             "servers": statuses.len(),
             "serversReady": ready,
         }));
-        // The fleet does not have those that were disconnected.
-        let is_off = |it: &ServerStatus| gateway.connections.is_off(agent, &it.name);
-        servers.extend(statuses.into_iter().filter(is_off));
+        // The fleet does not have those that were disconnected, unless another agent uses them.
+        for status in statuses {
+            let is_known = servers.iter().any(|it: &ServerStatus| it.name == status.name);
+            if !is_known && gateway.connections.is_off(agent, &status.name) {
+                servers.push(status);
+            }
+        }
     }
     let uptime = u64::try_from(gateway.started.elapsed().as_millis()).ok();
     Ok(StatusResult {

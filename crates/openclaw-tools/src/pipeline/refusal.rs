@@ -90,6 +90,12 @@ impl Refusal {
         Self::new(ToolFailure::Denied, words).by(RefusedBy::NobodyToAsk)
     }
 
+    pub(super) fn not_asked() -> Self {
+        let words = "The call needs the user's approval, and no user answered: the user's client \
+                     could not ask, or the question was dismissed. The tool was not called.";
+        Self::new(ToolFailure::Denied, words).by(RefusedBy::NobodyToAsk)
+    }
+
     pub(super) fn unreviewed() -> Self {
         let words = "The tool's description or schema has changed since it was first seen or \
                      approved, and no user was there to review it. The tool was not called.";

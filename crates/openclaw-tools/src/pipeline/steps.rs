@@ -109,7 +109,7 @@ pub(super) async fn ask(
         ApprovalAnswer::Yes(ApprovalExtent::Once) => labels::ApprovalAnswer::Once,
         ApprovalAnswer::Yes(ApprovalExtent::Always(_)) => labels::ApprovalAnswer::Always,
         ApprovalAnswer::No | ApprovalAnswer::Instead(_) => labels::ApprovalAnswer::Denied,
-        ApprovalAnswer::Unanswered => labels::ApprovalAnswer::Unanswered,
+        ApprovalAnswer::Unanswered | ApprovalAnswer::NotAsked => labels::ApprovalAnswer::Unanswered,
     });
     let given = match (answer, fallback) {
         // Only what was offered can be granted.
@@ -121,15 +121,20 @@ pub(super) async fn ask(
         (ApprovalAnswer::Yes(approval), _) => approval,
         (ApprovalAnswer::No, _) => return Err(Refusal::declined()),
         (ApprovalAnswer::Instead(words), _) => return Err(Refusal::declined_with(&words)),
-        (ApprovalAnswer::Unanswered, Fallback::Allow) if why.can_fall_back() => {
+        (ApprovalAnswer::Unanswered | ApprovalAnswer::NotAsked, Fallback::Allow)
+            if why.can_fall_back() =>
+        {
             let name = spec.name.as_str();
             tracing::warn!(tool = name, "no user to approve; allowed by the configuration");
             ApprovalExtent::Once
         }
-        (ApprovalAnswer::Unanswered, _) if why == ApprovalReason::Changed => {
+        (ApprovalAnswer::Unanswered | ApprovalAnswer::NotAsked, _)
+            if why == ApprovalReason::Changed =>
+        {
             return Err(Refusal::unreviewed());
         }
         (ApprovalAnswer::Unanswered, _) => return Err(Refusal::nobody()),
+        (ApprovalAnswer::NotAsked, _) => return Err(Refusal::not_asked()),
     };
     // The user approved the definition that was shown.
     if !tool.is_current() {

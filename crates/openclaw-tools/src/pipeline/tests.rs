@@ -297,6 +297,7 @@ async fn every_outcome_leaves_one_line_that_says_which_step_it_was() {
             "denied",
             Some(RefusedBy::NobodyToAsk),
         ),
+        (each_time, "push", "{}", ApprovalAnswer::NotAsked, "denied", Some(RefusedBy::NobodyToAsk)),
         (
             |tool| tool.pin = Pin::Changed,
             "push",

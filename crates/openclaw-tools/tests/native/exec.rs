@@ -91,7 +91,8 @@ async fn a_configured_shell_runs_the_commands() {
     let outcome = with("/bin/echo").call("exec", json!({"command": "a b"})).await;
     assert!(outcome.rendered().contains("[stdout]\n-c a b\n"), "{}", outcome.rendered());
     let outcome = with("/nonexistent/sh").call("exec", json!({"command": "true"})).await;
-    assert!(outcome.rendered().starts_with("Cannot start the command"), "{}", outcome.rendered());
+    let words = "Cannot start the command: the configured shell `/nonexistent/sh` was not found.";
+    assert!(outcome.rendered().starts_with(words), "{}", outcome.rendered());
 }
 
 #[tokio::test]

@@ -106,7 +106,7 @@ fn an_editor_that_cannot_ask_is_not_a_user_who_denies() {
     editor.answer(id).unwrap();
     let text = editor.text();
     assert!(text.contains("The editor could not ask for permission: no window"), "{text}");
-    assert!(text.contains("no user answered. The tool was not called."), "{text}");
+    assert!(text.contains("no user answered: the user's client could not ask"), "{text}");
     assert!(!text.contains("denied"), "{text}");
 }
 

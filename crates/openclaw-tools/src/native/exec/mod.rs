@@ -6,6 +6,7 @@ mod prefix;
 mod process;
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -91,10 +92,14 @@ impl CommandTool {
         let (mut process, pipes) = match spawned {
             Ok(spawned) => spawned,
             Err(error) => {
-                return OutcomeBuilder::error(format!(
-                    "Cannot start the command: {}.",
-                    error.kind()
-                ));
+                let why = match &settings.shell {
+                    // The folder may be what is missing.
+                    Some(shell) if error.kind() == ErrorKind::NotFound && folder.is_dir() => {
+                        format!("the configured shell `{shell}` was not found")
+                    }
+                    _ => error.kind().to_string(),
+                };
+                return OutcomeBuilder::error(format!("Cannot start the command: {why}."));
             }
         };
         let limit = asked.timeout_ms.map_or(settings.timeout, Duration::from_millis);
