@@ -49,15 +49,20 @@ impl Elicitor for SessionElicitor {
 
 /// Forwards a question of a server of the gateway, in a task of its own.
 pub(crate) fn forward(session: &Arc<AcpSession>, asked: Elicitation) {
+    let Elicitation { id, server, message, wanted, .. } = asked;
+    let wanted = match wanted {
+        QuestionKind::Form { requested_schema } => ElicitationKind::Form(requested_schema),
+        QuestionKind::Url { url } => ElicitationKind::Visit(url),
+    };
+    // The client that runs the turn may be another one, whose user is being asked.
+    let is_shown = mode(session, &wanted).is_some() || YesNo::of(&wanted).is_some();
+    if !is_shown && session.lock().turn.is_none() {
+        return;
+    }
     let withdrawn = CancellationToken::new();
-    session.lock().open_questions.push((asked.id.clone(), withdrawn.clone()));
+    session.lock().open_questions.push((id.clone(), withdrawn.clone()));
     let asking = Arc::clone(session);
     session.spawn(async move {
-        let Elicitation { id, server, message, wanted, .. } = asked;
-        let wanted = match wanted {
-            QuestionKind::Form { requested_schema } => ElicitationKind::Form(requested_schema),
-            QuestionKind::Url { url } => ElicitationKind::Visit(url),
-        };
         let answer = ask(&asking, &server, &message, wanted, &withdrawn).await;
         asking.lock().open_questions.retain(|(open, _)| *open != id);
         let (action, content) = match answer {

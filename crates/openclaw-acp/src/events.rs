@@ -45,11 +45,7 @@ impl AcpSession {
             }
             names::MCP_ELICITATION_REQUESTED => {
                 let asked: Option<Elicitation> = event.read();
-                // Another client of the same conversation may run the turn, and answers then.
-                let is_asked = |it: &Elicitation| {
-                    it.session_keys.contains(&self.key) && self.lock().turn.is_some()
-                };
-                if let Some(asked) = asked.filter(is_asked) {
+                if let Some(asked) = asked.filter(|it| it.session_keys.contains(&self.key)) {
                     elicit::forward(self, asked);
                 }
             }

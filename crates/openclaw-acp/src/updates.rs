@@ -16,11 +16,13 @@ use crate::calls::text_content;
 use crate::content::chunk;
 use crate::outbox::WriteBacklog;
 
-/// Bytes of updates that wait for a client that does not read. What comes after them is shortened, or
-/// dropped if it is text.
-const BACKLOG: usize = 1024 * 1024;
+/// Bytes of updates that wait for a client that does not read. Text that comes after them is dropped.
+const MAX_TEXT: usize = 1024 * 1024;
+/// Calls that come after so many bytes are sent without their content. Several results with pictures
+/// may come at once.
+const MAX_CONTENT: usize = 8 * 1024 * 1024;
 /// What comes after so many bytes is dropped in any case.
-const MAX_BACKLOG: usize = 4 * BACKLOG;
+const MAX_BACKLOG: usize = 16 * 1024 * 1024;
 const OMITTED: &str = "[Not shown: the editor did not read the output in time.]";
 const DROPPED: &str = "\n\n[Some output is missing here: the editor did not read it in time.]\n\n";
 
@@ -70,7 +72,9 @@ impl Updates {
         if backlog.waiting.is_empty() && self.outbox.has_room() {
             return self.hand_over(update, bytes);
         }
-        let kept = if backlog.bytes <= BACKLOG {
+        let is_call =
+            matches!(update, SessionUpdate::ToolCall(_) | SessionUpdate::ToolCallUpdate(_));
+        let kept = if backlog.bytes <= (if is_call { MAX_CONTENT } else { MAX_TEXT }) {
             Some((update, bytes))
         } else {
             let short = shortened(update).filter(|_| backlog.bytes <= MAX_BACKLOG);
@@ -215,7 +219,7 @@ mod tests {
     fn the_end_of_a_call_is_kept_without_its_content() {
         let fields = ToolCallUpdateFields::new()
             .status(ToolCallStatus::Completed)
-            .content(vec![text_content("x".repeat(BACKLOG))])
+            .content(vec![text_content("x".repeat(100))])
             .raw_output(serde_json::json!("x"));
         let update = SessionUpdate::ToolCallUpdate(ToolCallUpdate::new("1", fields));
         let Some(SessionUpdate::ToolCallUpdate(short)) = shortened(update) else { panic!() };
