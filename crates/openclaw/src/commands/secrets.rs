@@ -56,11 +56,12 @@ pub(crate) fn set(name: &str, edge: &Edge, output: &mut Output) -> CommandResult
             }
             KeychainError::Locked => failed.hint("unlock the keychain and try again"),
             KeychainError::Silent => failed.hint("look for a window that asks to unlock it"),
+            KeychainError::Ambiguous => failed.hint("delete all but one of them"),
             _ => failed,
         }
     };
-    // Before the user types it.
-    if let Err(error @ KeychainError::NoKeychain) = keychain::get(name) {
+    // Before the user types it. A keychain that is silent would be waited for twice.
+    if let Err(error @ (KeychainError::NoKeychain | KeychainError::Silent)) = keychain::get(name) {
         return Err(unusable(error));
     }
     let value = match edge.has_user() {
