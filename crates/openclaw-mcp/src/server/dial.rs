@@ -25,9 +25,9 @@ use crate::fleet::events::Users;
 use crate::fleet::shared_options::SharedOptions;
 use crate::inventory::Inventory;
 use crate::inventory::cache::InventoryCache;
-use crate::process::ShutdownTimeouts;
 use crate::process::guard::Guard;
 use crate::process::launch::launch;
+use crate::process::{ShutdownTimeouts, SpawnError};
 use crate::server::Ended;
 use crate::server::live::{ListChanges, LiveConnection};
 use crate::server::log::ServerLog;
@@ -394,6 +394,9 @@ impl From<LocalConnectError> for ServerError {
             }
             LocalConnectError::TimedOut { .. } => {
                 Some("if it is slow to start, set a longer `timeout` in its entry")
+            }
+            LocalConnectError::Spawn(SpawnError::NoLoader(_)) => {
+                Some("check `command` in its entry")
             }
             LocalConnectError::Refused { .. } => {
                 Some("check its entry, and whether there is a newer version of the server")
