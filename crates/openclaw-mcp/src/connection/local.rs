@@ -306,7 +306,7 @@ pub(crate) fn plain(error: &ClientInitializeError, log: &ServerLog) -> String {
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             let versions: Vec<_> = server_supported.iter().map(|it| it.as_str()).collect();
             let versions = log.clean(&versions.join(", "), 200);
-            let which = if versions.is_empty() { "" } else { ", but " };
+            let which = if versions.is_empty() { "" } else { "; it supports " };
             format!("the server supports none of the known protocol versions{which}{versions}")
         }
         other => log.clean(&other.to_string(), 300),
