@@ -145,6 +145,18 @@ impl Edge {
         self.config_flag.as_deref()
     }
 
+    /// A command of ours about the configuration file that is used, to show to the user.
+    pub(crate) fn config_command(&self, command: &str) -> String {
+        match self.config_flag() {
+            None => format!("openclaw {command}"),
+            Some(file) => {
+                let file = file.to_string_lossy();
+                let file = shlex::try_quote(&file).unwrap_or((&*file).into());
+                format!("openclaw --config {file} {command}")
+            }
+        }
+    }
+
     pub(crate) fn load(&self, file: &Path) -> Loaded {
         openclaw_config::load(file, self.load_environment())
     }

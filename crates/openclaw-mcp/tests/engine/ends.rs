@@ -89,10 +89,9 @@ async fn a_response_from_before_the_exit_is_delivered() {
     assert_nothing_left("openclaw-tag-last-answer").await;
 }
 
-#[tokio::test]
+/// Why a server that is a command of a shell cannot be connected.
 #[cfg(unix)]
-async fn a_server_that_exits_at_startup_and_leaves_a_child_is_quoted_immediately() {
-    let command = "echo 'license missing' >&2; sleep 511111.25 & exit 3";
+async fn failure_of(command: &str) -> LocalConnectError {
     let launch = Launch {
         program: "/bin/sh".to_owned(),
         args: vec!["-c".to_owned(), command.to_owned()],
@@ -100,7 +99,14 @@ async fn a_server_that_exits_at_startup_and_leaves_a_child_is_quoted_immediately
         cwd: None,
     };
     let plan = LocalOptions { launch, timeout: FOREVER, ..plan(&Script::new()) };
-    let error = soon(local::open(plan, &Guard::none())).await.unwrap_err();
+    soon(local::open(plan, &Guard::none())).await.unwrap_err()
+}
+
+#[tokio::test]
+#[cfg(unix)]
+async fn a_server_that_exits_at_startup_and_leaves_a_child_is_quoted_immediately() {
+    let command = "echo 'license missing' >&2; sleep 511111.25 & exit 3";
+    let error = failure_of(command).await;
     let LocalConnectError::Ended { status, words, .. } = &error else { panic!("{error:?}") };
     assert!(status.contains('3'), "{status}");
     assert_eq!(words.last_lines, ["license missing"]);
@@ -114,14 +120,7 @@ async fn an_invalid_handshake_response_is_reported_although_the_server_exits_aft
         id=${line#*\"id\":}
         echo "{\"jsonrpc\":\"2.0\",\"id\":${id%%,*},\"result\":{}}"
     done"#;
-    let launch = Launch {
-        program: "/bin/sh".to_owned(),
-        args: vec!["-c".to_owned(), command.to_owned()],
-        env: BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned().into())]),
-        cwd: None,
-    };
-    let plan = LocalOptions { launch, timeout: FOREVER, ..plan(&Script::new()) };
-    let error = soon(local::open(plan, &Guard::none())).await.unwrap_err();
+    let error = failure_of(command).await;
     assert!(matches!(error, LocalConnectError::Refused { .. }), "{error:?}");
     assert!(error.to_string().contains("response to the handshake is invalid"), "{error}");
 }

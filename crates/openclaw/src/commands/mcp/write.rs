@@ -91,14 +91,7 @@ pub(crate) fn save(
         let hint = match edge.load(&paths.config).config {
             Some(_) => format!("correct it, and run the command again; {file} was not changed"),
             None => {
-                let command = match edge.config_flag() {
-                    None => "openclaw config edit".to_owned(),
-                    Some(flag) => {
-                        let flag = flag.to_string_lossy();
-                        let flag = shlex::try_quote(&flag).unwrap_or((&*flag).into());
-                        format!("openclaw --config {flag} config edit")
-                    }
-                };
+                let command = edge.config_command("config edit");
                 format!("run `{command}` to correct {file}, which was not changed")
             }
         };

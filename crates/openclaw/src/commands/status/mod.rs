@@ -73,14 +73,7 @@ fn configuration(paths: &Paths, loaded: &Loaded, edge: &Edge) -> SubjectChecks {
     let file = paths.config.display();
     // As `config validate` counts them.
     let report = &loaded.report.for_validation();
-    let command = match edge.config_flag() {
-        None => "openclaw config validate".to_owned(),
-        Some(file) => {
-            let file = file.to_string_lossy();
-            let file = shlex::try_quote(&file).unwrap_or((&*file).into());
-            format!("openclaw config validate {file}")
-        }
-    };
+    let command = edge.config_command("config validate");
     let all = || Some(format!("run `{command}` for details"));
     let check = match &loaded.config {
         None => Check::bad(format!("{file} has {}", summary(report)), all()),
