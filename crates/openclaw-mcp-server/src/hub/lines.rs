@@ -436,20 +436,13 @@ impl Front {
             Ok(message) => message,
             Err(error) => {
                 tracing::debug!(%error, "invalid message from a client");
-                if let Some(id) = id {
-                    self.requests.remove(id);
-                    self.refuse(Some(id), INVALID_REQUEST, "invalid request");
-                }
-                return;
+                return self.reject(id, INVALID_REQUEST, "invalid request");
             }
         };
-        if let (JsonRpcMessage::Request(request), Some(id)) = (&message, id)
-            && is_bad_handshake(&request.request)
-        {
-            self.requests.remove(id);
-            return self.refuse(Some(id), INVALID_PARAMS, &invalid_params("initialize").message);
-        }
         match &message {
+            JsonRpcMessage::Request(request) if is_bad_handshake(&request.request) => {
+                return self.reject(id, INVALID_PARAMS, &invalid_params("initialize").message);
+            }
             JsonRpcMessage::Request(request) => self.has_begun |= begins(&request.request),
             _ if self.has_begun => {}
             _ => {
@@ -461,11 +454,16 @@ impl Front {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(message)) => self.held = Some(message),
             Err(mpsc::error::TrySendError::Closed(_)) => {
-                if let Some(id) = id {
-                    self.requests.remove(id);
-                    self.refuse(Some(id), INVALID_REQUEST, "the handshake failed");
-                }
+                self.reject(id, INVALID_REQUEST, "the handshake failed");
             }
+        }
+    }
+
+    /// Ends a request with an error. A notification gets no answer.
+    fn reject(&mut self, id: Option<&str>, code: i64, message: &str) {
+        if let Some(id) = id {
+            self.requests.remove(id);
+            self.refuse(Some(id), code, message);
         }
     }
 
