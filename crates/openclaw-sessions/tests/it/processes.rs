@@ -19,8 +19,14 @@ struct Other {
 }
 
 impl Other {
+    const PROGRAM: &str = env!("CARGO_BIN_EXE_sessions-test-process");
+
     fn command(arguments: &[&str], path: &Path) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sessions-test-process"));
+        Self::command_of(Path::new(Self::PROGRAM), arguments, path)
+    }
+
+    fn command_of(program: &Path, arguments: &[&str], path: &Path) -> Command {
+        let mut command = Command::new(program);
         command.arg(arguments[0]).arg(path).args(&arguments[1..]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         command
@@ -215,10 +221,14 @@ async fn a_read_only_directory_is_reported() {
     store(&path).await.open(&key("k"), "main").await.unwrap();
     let absent = closed.join("absent.db");
     allow(&closed, 0o555);
-    // Root may write anywhere, so another user has to try.
+    // Root may write anywhere, so another user has to try. That user may be unable to reach the workspace.
     let is_root = std::fs::metadata(folder.path()).unwrap().uid() == 0;
+    let program = folder.path().join("program");
+    // Not copied by this process: a child of another test would keep the copy open, which makes it "busy".
+    let copied = Command::new("cp").arg(Other::PROGRAM).arg(&program).status().unwrap();
+    assert!(copied.success());
     for path in [&path, &absent] {
-        let mut command = Other::command(&["try-to-write", "k2"], path);
+        let mut command = Other::command_of(&program, &["try-to-write", "k2"], path);
         if is_root {
             command.uid(65_534).gid(65_534);
         }
