@@ -1,4 +1,4 @@
-//! Tasks of this repository: `cargo xtask test | bench | compat | conformance | docs | peers`.
+//! Tasks of this repository: `cargo xtask test | bench | compat | conformance | docs | peers | platforms`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "output for the terminal")]
 
@@ -9,6 +9,8 @@ mod conformance;
 #[cfg(test)]
 mod names;
 mod peers;
+#[cfg(unix)]
+mod platforms;
 #[cfg(test)]
 mod requirements;
 mod shell;
@@ -38,6 +40,12 @@ Tasks:
                  Run the suite for servers against a reference server, directly and through the hub.
   docs           Regenerate docs/configuration-reference.md.
   peers [--all]  Only install the test dependencies; with --all, those of `compat`, too.
+  platforms [TARGET]...
+                 Check that everything compiles, without warnings, for Windows (msvc), macOS (arm64),
+                 Linux (arm64) and musl. Targets that `rustup` has not installed need the nightly
+                 compiler and Debian's packages. About ten minutes at first. Not on Windows.
+  platforms --run
+                 Build the Windows program (gnu) and run commands of it under Wine.
 ";
 
 fn main() -> ExitCode {
@@ -49,6 +57,8 @@ fn main() -> ExitCode {
         ["compat", rest @ ..] => compat::run(rest),
         ["conformance", rest @ ..] => conformance::run(rest),
         ["docs"] => docs(),
+        #[cfg(unix)]
+        ["platforms", rest @ ..] => platforms::run(rest),
         ["peers"] => peers::install().map(drop),
         ["peers", "--all"] => peers::install().and_then(|_| peers::install_compat()).map(drop),
         ["help" | "--help" | "-h"] => {

@@ -67,6 +67,7 @@ impl FromStr for ProcessIdentity {
 }
 
 /// State of the process with a given id.
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "it is unknown elsewhere"))]
 enum ProcessState {
     Gone,
     Running { born: u64 },

@@ -318,11 +318,14 @@ mod tests {
             variable: &|name| (name == "CODEX_HOME").then(|| "/elsewhere".into()),
             read: &crate::import::read_from_disk,
         };
-        let file = |client: McpClient| client.file(machine).unwrap().display().to_string();
-        assert_eq!(file(McpClient::Codex), "/elsewhere/config.toml");
-        assert_eq!(file(McpClient::Zed), "/home/user/.config/zed/settings.json");
-        assert_eq!(file(McpClient::VsCode), "/home/user/.config/Code/User/mcp.json");
-        assert_eq!(file(McpClient::ClaudeCode), "/home/user/.claude.json");
+        for (client, file) in [
+            (McpClient::Codex, "/elsewhere/config.toml"),
+            (McpClient::Zed, "/home/user/.config/zed/settings.json"),
+            (McpClient::VsCode, "/home/user/.config/Code/User/mcp.json"),
+            (McpClient::ClaudeCode, "/home/user/.claude.json"),
+        ] {
+            assert_eq!(client.file(machine).unwrap(), Path::new(file));
+        }
         assert!(matches!(McpClient::NodeOpenClaw.file(machine), Err(InstallError::SharedFile)));
         let nowhere = SearchContext { home: None, ..machine };
         assert!(matches!(McpClient::Cursor.file(nowhere), Err(InstallError::NoHome)));

@@ -25,9 +25,10 @@ use crate::wire::http::{
 
 /// Maximum time to open a connection.
 const CONNECT: Duration = Duration::from_secs(10);
-/// A peer that vanished is detected by keep-alive probes and by unacknowledged data.
+/// A peer that vanished is detected by keep-alive probes and, on Linux, by unacknowledged data.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const KEEP_ALIVE_PROBES: u32 = 3;
+#[cfg(target_os = "linux")]
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
 /// Creates the client of a server and the target of its requests.

@@ -59,7 +59,13 @@ fn room(left: u64, state: &Path) -> Option<Check> {
 fn room_left(state: &Path) -> Option<u64> {
     let there = state.ancestors().find(|folder| folder.exists())?;
     let disk = nix::sys::statvfs::statvfs(there).ok()?;
-    Some(disk.blocks_available().saturating_mul(disk.fragment_size()))
+    Some(product(disk.blocks_available(), disk.fragment_size()))
+}
+
+/// Multiplies what is not of the same type on every system.
+#[cfg(unix)]
+fn product(blocks: impl Into<u64>, size: impl Into<u64>) -> u64 {
+    blocks.into().saturating_mul(size.into())
 }
 
 #[cfg(not(unix))]
