@@ -14,7 +14,6 @@ use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use super::CallerService;
-use super::access::Access;
 use super::bearer::authenticate;
 use super::body::ResponseBody;
 use super::listener::Gate;
@@ -43,8 +42,9 @@ pub(super) async fn handle(
     request: Request<Incoming>,
 ) -> Response<ResponseBody> {
     let Some((hub, http)) = desk.hub() else { return respond(StatusCode::NOT_FOUND) };
-    let access = match authenticate(request.headers(), visit, gate, Method::ToolsInvoke.scope()) {
-        Ok(access) => access,
+    let principal = match authenticate(request.headers(), visit, gate, Method::ToolsInvoke.scope())
+    {
+        Ok(principal) => principal,
         Err(response) => return response.map(ResponseBody::from),
     };
     visit.is_authenticated();
@@ -60,10 +60,7 @@ pub(super) async fn handle(
     if let Err(error) = hub.check(&options) {
         return respond((StatusCode::BAD_REQUEST, error.to_string()));
     }
-    let token = match (&gate.options.tokens, &access) {
-        (Some(tokens), Access::Token(token)) => Some(TokenInUse::new(tokens, token)),
-        _ => None,
-    };
+    let token = TokenInUse::of(gate.options.tokens.as_ref(), &principal);
     visit.upgrade_to(Upgrade::Lines(Box::new(LineClient { options, token })));
     let headers = [(header::CONNECTION, "upgrade"), (header::UPGRADE, LINES)];
     respond((StatusCode::SWITCHING_PROTOCOLS, headers))
