@@ -2,22 +2,20 @@
 //! this program.
 
 use std::io::Cursor;
-use std::time::Duration;
 
 use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use openclaw_mcp_server::hub::{HubClientOptions, lines};
-use openclaw_protocol::Method;
+use openclaw_protocol::{Method, Principal};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use super::CallerService;
-use super::access::Access;
 use super::bearer::authenticate;
 use super::body::ResponseBody;
-use super::listener::Gate;
+use super::listener::{Ending, Gate};
 use super::request_info::{RequestInfo, Upgrade};
 use crate::tokens::TokenInUse;
 
@@ -25,12 +23,11 @@ use crate::tokens::TokenInUse;
 pub(super) const PATH: &str = "/mcp";
 /// The protocol of lines, in the header `Upgrade`.
 pub const LINES: &str = "openclaw-mcp-lines";
-/// How often a token is checked while it is in use.
-const CHECK: Duration = Duration::from_secs(30);
 
 /// A client that sends lines.
 #[derive(Debug)]
 pub(super) struct LineClient {
+    principal: Principal,
     options: HubClientOptions,
     token: Option<TokenInUse>,
 }
@@ -43,14 +40,15 @@ pub(super) async fn handle(
     request: Request<Incoming>,
 ) -> Response<ResponseBody> {
     let Some((hub, http)) = desk.hub() else { return respond(StatusCode::NOT_FOUND) };
-    let access = match authenticate(request.headers(), visit, gate, Method::ToolsInvoke.scope()) {
-        Ok(access) => access,
+    let principal = match authenticate(request.headers(), visit, gate, Method::ToolsInvoke.scope())
+    {
+        Ok(principal) => principal,
         Err(response) => return response.map(ResponseBody::from),
     };
     visit.is_authenticated();
     let wants_lines = request.headers().get(header::UPGRADE).is_some_and(|it| it == LINES);
     if !wants_lines {
-        return http.handle(request).await.map(ResponseBody::from);
+        return http.handle(&principal, request).await.map(ResponseBody::from);
     }
     let options = match HubClientOptions::from_query(request.uri().query().unwrap_or_default()) {
         Ok(options) => options,
@@ -60,11 +58,8 @@ pub(super) async fn handle(
     if let Err(error) = hub.check(&options) {
         return respond((StatusCode::BAD_REQUEST, error.to_string()));
     }
-    let token = match (&gate.options.tokens, &access) {
-        (Some(tokens), Access::Token(token)) => Some(TokenInUse::new(tokens, token)),
-        _ => None,
-    };
-    visit.upgrade_to(Upgrade::Lines(Box::new(LineClient { options, token })));
+    let token = TokenInUse::of(gate.options.tokens.as_ref(), &principal);
+    visit.upgrade_to(Upgrade::Lines(Box::new(LineClient { principal, options, token })));
     let headers = [(header::CONNECTION, "upgrade"), (header::UPGRADE, LINES)];
     respond((StatusCode::SWITCHING_PROTOCOLS, headers))
 }
@@ -76,25 +71,43 @@ fn respond(response: impl IntoResponse) -> Response<ResponseBody> {
 /// Serves a client that sends lines, until it disconnects or its token is revoked.
 pub(super) async fn serve_lines(
     desk: &dyn CallerService,
+    gate: &Gate,
     stream: TcpStream,
     read: Vec<u8>,
     lines: Box<LineClient>,
 ) {
     let Some((hub, _)) = desk.hub() else { return };
-    let LineClient { options, mut token } = *lines;
+    let LineClient { principal, options, mut token } = *lines;
     let (input, mut output) = stream.into_split();
     let revoked = async {
         while token.as_mut().is_none_or(TokenInUse::is_valid) {
-            sleep(CHECK).await;
+            sleep(gate.options.limits.tick).await;
         }
     };
     let input = Cursor::new(read).chain(input);
     let served = tokio::select! {
-        served = lines::serve(&hub, options, input, &mut output) => served,
+        served = lines::serve(&hub, principal, options, input, &mut output) => served,
         () = revoked => Ok(()),
     };
     if let Err(error) = served {
         tracing::debug!(%error, "the connection to a hub client ended");
     }
     let _ = output.shutdown().await;
+}
+
+/// Ends what belongs to tokens that were revoked, until the gateway stops.
+pub(super) async fn end_revoked(desk: &dyn CallerService, gate: &Gate, ending: &Ending) {
+    let (Some((_, http)), Some(tokens)) = (desk.hub(), &gate.options.tokens) else { return };
+    loop {
+        tokio::select! {
+            () = ending.begun() => return,
+            () = sleep(gate.options.limits.tick) => {}
+        }
+        // Read if there is such a token, and once for all of them.
+        let mut valid = None;
+        http.end_revoked(|principal| {
+            let valid = valid.get_or_insert_with(|| tokens.principals());
+            principal.token().is_none() || valid.contains(principal)
+        });
+    }
 }

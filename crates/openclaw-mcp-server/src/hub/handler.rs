@@ -102,6 +102,16 @@ impl Handler {
         Ok(Arc::clone(self.client.get_or_init(|| Arc::clone(&client.0))))
     }
 
+    /// Returns the client of a method that changes its state, which several programs do not share.
+    fn own_client(
+        &self,
+        context: &RequestContext<RoleServer>,
+        method: &str,
+    ) -> Result<Arc<HubClient>, ErrorData> {
+        let client = self.client(context)?;
+        if client.is_shared() { Err(unknown_method(method)) } else { Ok(client) }
+    }
+
     async fn view(&self, context: &RequestContext<RoleServer>) -> Result<Arc<HubView>, ErrorData> {
         let client = self.client(context)?;
         client.settled_view().await.ok_or_else(|| failed("the agent was removed"))
@@ -137,6 +147,7 @@ impl Handler {
             state: params.get("requestState").and_then(Value::as_str).map(ToOwned::to_owned),
             responses: responses.and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default(),
             abilities: meta.abilities,
+            client: meta.client,
         })
     }
 
@@ -150,7 +161,9 @@ impl Handler {
         let client = self.client(context)?;
         let view = self.view(context).await?;
         let (fallback, _) = client.agent().ok_or_else(|| failed("the agent was removed"))?;
-        let (scope, approver) = (client.scope(), ClientApprover(&*client));
+        let scope = client.scope();
+        let approver = ClientApprover { answers: &*client, client: &client };
+        let who = client.who(modern.as_ref().and_then(|it| it.client.as_deref()));
         let (more, meta) = match &modern {
             Some(modern) => (modern.more.as_str(), Some(modern.meta.as_str())),
             None => ("", None),
@@ -160,7 +173,7 @@ impl Handler {
         let made = CallContext {
             agent: Some(client.agent_id()),
             session: Some(scope.session()),
-            who: client.who(),
+            who: &who,
             consent: Consent::Ask { approver: &approver, fallback },
             options: CallOptions { relay: Some(relay), ..CallOptions::default() },
             begun: None,
@@ -217,7 +230,7 @@ impl ServerHandler for Handler {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        let client = self.client(&context)?;
+        let client = self.own_client(&context, "initialize")?;
         let capabilities = serde_json::to_value(&request.capabilities).unwrap_or_default();
         client.introduced(&request.client_info.name, &capabilities, &context.peer);
         let answer = self.negotiate_initialize(&request);
@@ -258,7 +271,7 @@ impl ServerHandler for Handler {
             Some(modern) => modern.abilities,
             None => client.abilities(),
         };
-        let parked = modern.as_ref().and_then(|it| client.hub.parked.take(it.state.as_deref()?));
+        let parked = modern.as_ref().and_then(|it| client.take_parked(it.state.as_deref()?));
         let progress = context.meta.get_progress_token();
         let running = match (parked, &mut modern) {
             (Some(running), Some(modern)) => running.continued(&mut modern.responses),
@@ -330,7 +343,8 @@ impl ServerHandler for Handler {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let subscribed = self.client(&context)?.subscribe(&request.uri).await;
+        let client = self.own_client(&context, "resources/subscribe")?;
+        let subscribed = client.subscribe(&request.uri).await;
         subscribed.map_err(|problem| ErrorData::invalid_params(problem, None))
     }
 
@@ -339,7 +353,7 @@ impl ServerHandler for Handler {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.client(&context)?.unsubscribe(&request.uri);
+        self.own_client(&context, "resources/unsubscribe")?.unsubscribe(&request.uri);
         Ok(())
     }
 
@@ -425,7 +439,7 @@ impl ServerHandler for Handler {
         let name = serde_json::to_value(request.level).unwrap_or_default();
         let level = name.as_str().and_then(level_of);
         let level = level.ok_or_else(|| ErrorData::invalid_params("unknown log level", None))?;
-        self.client(&context)?.set_log_level(level).await;
+        self.own_client(&context, "logging/setLevel")?.set_log_level(level).await;
         Ok(())
     }
 

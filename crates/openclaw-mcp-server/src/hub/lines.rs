@@ -19,6 +19,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Abortable, Aborted, BoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use openclaw_protocol::Principal;
 use openclaw_tools::{CallLane, ProgressWatcher, StartedCall};
 use rmcp::ServiceExt as _;
 use rmcp::model::JsonRpcMessage;
@@ -74,17 +75,18 @@ pub enum LinesError {
     Io(#[from] io::Error),
 }
 
-/// Serves a client until it closes its end.
+/// Serves a client of a principal until it closes its end.
 ///
 /// # Errors
 /// If it cannot be served, sends a line that is too long, or the connection breaks.
 pub async fn serve(
     hub: &Arc<Hub>,
+    principal: Principal,
     options: HubClientOptions,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
 ) -> Result<(), LinesError> {
-    let client = hub.client(options)?;
+    let client = hub.client(principal, options)?;
     let outbox = Arc::new(Outbox::default());
     client.writes_to(&outbox);
     hub.asks.listen(&client);
@@ -281,7 +283,9 @@ impl Front {
         }
         match classify(line) {
             IncomingMessage::Call(call) => self.call(&call, line),
-            IncomingMessage::Request(id) => self.request(id, line),
+            IncomingMessage::Request(id) | IncomingMessage::Handshake { id, .. } => {
+                self.request(id, line);
+            }
             IncomingMessage::Cancel(id) => match self.requests.get(id) {
                 // If it is over already, the outbox has its reply.
                 Some(InProgress::Started(call)) => {
@@ -381,7 +385,7 @@ impl Front {
                 let call = async move {
                     let tell =
                         |method: &str, params: &_| outbox.offer(&notification(method, params));
-                    let parked = modern.state.as_deref().and_then(|it| client.hub.parked.take(it));
+                    let parked = modern.state.as_deref().and_then(|it| client.take_parked(it));
                     match parked {
                         Some(running) => match running.continued(&mut modern.responses) {
                             Ok(running) => running.until_asked(tell).await,

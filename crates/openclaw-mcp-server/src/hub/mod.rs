@@ -5,8 +5,8 @@
 //! approval, schema, audit). Everything else goes to `rmcp`'s server ([`handler`]), through a
 //! transport of our own over [lines](lines) (stdio), or `rmcp`'s own over [HTTP](http).
 //!
-//! One fleet serves all clients. What a server asks or reports during a call goes to the client
-//! that the call is made for ([`asks`]).
+//! One fleet serves all clients. Each belongs to a [`Principal`], and so do its sessions and its calls.
+//! What a server asks or reports during a call goes to the client that the call is made for ([`asks`]).
 
 pub(crate) mod answers;
 pub(crate) mod approver;
@@ -35,6 +35,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::agent::AgentTools;
+use openclaw_protocol::Principal;
 use openclaw_tools::Fallback;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -59,6 +60,9 @@ pub trait Agents: Send + Sync + 'static {
 
     /// Returns how many calls per minute each client may make; `None` for no limit.
     fn rate_limit(&self) -> Option<u32>;
+
+    /// Whether a client without the scope for approvals may approve its own calls, each once.
+    fn lets_clients_approve(&self) -> bool;
 }
 
 /// Offers the servers of agents to clients of other programs.
@@ -107,33 +111,40 @@ impl Hub {
         self.agent_for(options).map(drop)
     }
 
-    /// Returns a new client.
+    /// Returns a new client: one program, which makes itself known with a handshake.
     ///
     /// # Errors
     /// If there is no such agent, or it has no such server.
-    fn client(self: &Arc<Self>, options: HubClientOptions) -> Result<Arc<HubClient>, HubError> {
-        self.new_client(options, false)
+    fn client(
+        self: &Arc<Self>,
+        principal: Principal,
+        options: HubClientOptions,
+    ) -> Result<Arc<HubClient>, HubError> {
+        self.new_client(principal, options, false)
     }
 
-    /// Returns a new client that several programs may be behind.
+    /// Returns a new client that several programs of a principal may be behind.
     ///
     /// # Errors
     /// If there is no such agent, or it has no such server.
     fn shared_client(
         self: &Arc<Self>,
+        principal: Principal,
         options: HubClientOptions,
     ) -> Result<Arc<HubClient>, HubError> {
-        self.new_client(options, true)
+        self.new_client(principal, options, true)
     }
 
     fn new_client(
         self: &Arc<Self>,
+        principal: Principal,
         options: HubClientOptions,
         is_shared: bool,
     ) -> Result<Arc<HubClient>, HubError> {
         let agent = self.agent_for(&options)?;
         let number = self.next_client.fetch_add(1, Ordering::Relaxed);
-        Ok(Arc::new(HubClient::new(Arc::clone(self), agent, options, number, is_shared)))
+        let hub = Arc::clone(self);
+        Ok(Arc::new(HubClient::new(hub, principal, agent, options, number, is_shared)))
     }
 
     /// Returns the id of the agent of a client.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use openclaw_protocol::Principal;
 use openclaw_tools::{Progress, ProgressWatcher, StartedCall};
 use rmcp::model::{CustomNotification, ServerNotification};
 use rmcp::service::{Peer, RoleServer};
@@ -108,6 +109,11 @@ impl RunningCall {
         let work = Work::Started(CancelOnDrop(Some(call)));
         let client = Arc::clone(client);
         Self { client, work, events, progress: None, pauses: None, asked: None, _scope: None }
+    }
+
+    /// Who has made the call.
+    pub(super) fn principal(&self) -> &Principal {
+        self.client.principal()
     }
 
     /// Waits for the next thing that happens. Safe to cancel.

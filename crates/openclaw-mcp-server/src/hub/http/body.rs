@@ -5,9 +5,10 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use futures_util::StreamExt as _;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, BodyStream, Full, LengthLimitError, Limited, StreamBody};
 
 /// The body of a response.
 #[derive(Debug)]
@@ -26,6 +27,16 @@ impl From<Bytes> for HubBody {
 }
 
 impl HubBody {
+    /// Ends a stream when the future does. A message is complete as it is.
+    pub(super) fn until(self, ended: impl Future<Output = ()> + Send + 'static) -> Self {
+        match self.0 {
+            Content::Message(_) => self,
+            Content::Stream(body) => {
+                Self::stream(StreamBody::new(BodyStream::new(body).take_until(Box::pin(ended))))
+            }
+        }
+    }
+
     pub(super) fn stream(
         body: impl Body<Data = Bytes, Error = Infallible> + Send + 'static,
     ) -> Self {

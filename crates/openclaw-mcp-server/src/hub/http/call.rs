@@ -93,7 +93,7 @@ pub(super) async fn modern(
         return json(StatusCode::BAD_REQUEST, id, HubReply::error(HEADER_MISMATCH, &problem));
     }
     let Some(mut modern) = request.modern.take() else { unreachable!("checked by the caller") };
-    let parked = modern.state.as_deref().and_then(|state| client.hub.parked.take(state));
+    let parked = modern.state.as_deref().and_then(|state| client.take_parked(state));
     let running = match parked {
         Some(parked) => match parked.continued(&mut modern.responses) {
             Ok(running) => running,
