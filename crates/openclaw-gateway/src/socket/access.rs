@@ -1,7 +1,9 @@
 //! What a caller may be granted, depending on its token, its role and where it is.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
+use openclaw_budget::{ByteBudget, ClientBudgets};
 use openclaw_protocol::Scope;
 
 use crate::tokens::StoredToken;
@@ -25,6 +27,15 @@ pub(super) fn is_same_machine(remote: IpAddr, local: IpAddr) -> bool {
 }
 
 impl Access {
+    /// The budget of all clients with this access. A name of an access token has no space.
+    pub(super) fn budget(&self, budgets: &ClientBudgets) -> Arc<ByteBudget> {
+        match self {
+            Self::Operator => budgets.of("the operator"),
+            Self::RemoteOperator => budgets.of("the remote operator"),
+            Self::Token(token) => budgets.of(&token.name),
+        }
+    }
+
     /// Whether an operator with this access has a scope.
     pub(super) fn has(&self, scope: Scope) -> bool {
         match self {
