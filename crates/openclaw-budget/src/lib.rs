@@ -5,6 +5,7 @@
 //! bounds of its own; so an ordinary message costs one comparison.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -40,12 +41,6 @@ impl ByteBudget {
         Arc::new(Self { most, used: AtomicUsize::new(0), whole: None })
     }
 
-    /// A budget without a limit, for a client that is the user's own process.
-    #[must_use]
-    pub fn unlimited() -> Arc<Self> {
-        Self::new(usize::MAX)
-    }
-
     /// A budget that is part of this one.
     #[must_use]
     pub fn part(self: &Arc<Self>, most: usize) -> Arc<Self> {
@@ -71,6 +66,16 @@ impl ByteBudget {
     pub fn hold(self: &Arc<Self>, bytes: usize) -> Result<BytePermit, BudgetSpent> {
         let mut permit = self.permit();
         permit.resize(bytes)?;
+        Ok(permit)
+    }
+
+    /// Like [`hold`](Self::hold), but counts every byte, for things that may be many.
+    ///
+    /// # Errors
+    /// If there are too few left.
+    pub fn hold_exactly(self: &Arc<Self>, bytes: usize) -> Result<BytePermit, BudgetSpent> {
+        let mut permit = self.permit();
+        permit.resize_exactly(bytes)?;
         Ok(permit)
     }
 
@@ -110,10 +115,17 @@ impl BytePermit {
     /// # Errors
     /// If there are too few left.
     pub fn resize(&mut self, bytes: usize) -> Result<(), BudgetSpent> {
-        let wanted = match bytes {
+        self.resize_exactly(match bytes {
             0..=FREE => 0,
             more => more.checked_next_multiple_of(FREE).unwrap_or(usize::MAX),
-        };
+        })
+    }
+
+    /// Like [`resize`](Self::resize), but counts every byte, for things that may be many.
+    ///
+    /// # Errors
+    /// If there are too few left.
+    pub fn resize_exactly(&mut self, wanted: usize) -> Result<(), BudgetSpent> {
         if wanted > self.counted {
             self.budget.take(wanted - self.counted)?;
         } else if wanted < self.counted {
@@ -132,15 +144,15 @@ impl Drop for BytePermit {
     }
 }
 
-/// The budgets of clients, by name, as parts of one.
+/// The budgets of clients as parts of one.
 #[derive(Debug)]
-pub struct ClientBudgets {
+pub struct ClientBudgets<K> {
     all: Arc<ByteBudget>,
     each: usize,
-    clients: Mutex<HashMap<String, Arc<ByteBudget>>>,
+    clients: Mutex<HashMap<K, Arc<ByteBudget>>>,
 }
 
-impl ClientBudgets {
+impl<K: Clone + Eq + Hash> ClientBudgets<K> {
     /// Budgets of `each` bytes, and `all` together.
     #[must_use]
     pub fn new(all: usize, each: usize) -> Self {
@@ -149,7 +161,7 @@ impl ClientBudgets {
 
     /// Returns the budget of a client.
     #[must_use]
-    pub fn of(&self, client: &str) -> Arc<ByteBudget> {
+    pub fn of(&self, client: &K) -> Arc<ByteBudget> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(budget) = clients.get(client) {
             return Arc::clone(budget);
@@ -158,7 +170,7 @@ impl ClientBudgets {
             clients.retain(|_, budget| Arc::strong_count(budget) > 1);
         }
         let budget = self.all.part(self.each);
-        clients.insert(client.to_owned(), Arc::clone(&budget));
+        clients.insert(client.clone(), Arc::clone(&budget));
         budget
     }
 }
@@ -189,10 +201,10 @@ mod tests {
     #[test]
     fn a_client_that_takes_all_of_its_budget_leaves_others_theirs() {
         let budgets = ClientBudgets::new(10 * FREE, 6 * FREE);
-        let greedy = budgets.of("greedy");
+        let greedy = budgets.of(&"greedy");
         let taken = greedy.hold(6 * FREE).unwrap();
-        assert_eq!(budgets.of("greedy").hold(2 * FREE).unwrap_err(), BudgetSpent::Own(6 * FREE));
-        let other = budgets.of("other");
+        assert_eq!(budgets.of(&"greedy").hold(2 * FREE).unwrap_err(), BudgetSpent::Own(6 * FREE));
+        let other = budgets.of(&"other");
         let permit = other.hold(4 * FREE).unwrap();
         assert_eq!(other.hold(2 * FREE).unwrap_err(), BudgetSpent::Whole(10 * FREE));
         assert_eq!(other.used(), 4 * FREE, "what did not fit is not counted");
@@ -203,11 +215,11 @@ mod tests {
     #[test]
     fn clients_that_are_gone_are_forgotten_when_there_are_many() {
         let budgets = ClientBudgets::new(FREE, FREE);
-        let kept = budgets.of("kept");
+        let kept = budgets.of(&"kept".to_owned());
         for number in 0..2 * MAX_IDLE {
             let _ = budgets.of(&number.to_string());
         }
         assert!(budgets.clients.lock().unwrap().len() <= MAX_IDLE);
-        assert!(Arc::ptr_eq(&kept, &budgets.of("kept")));
+        assert!(Arc::ptr_eq(&kept, &budgets.of(&"kept".to_owned())));
     }
 }

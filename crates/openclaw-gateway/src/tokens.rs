@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use data_encoding::HEXLOWER;
-use openclaw_protocol::Scope;
+use openclaw_protocol::{AccessToken, Principal, Scope};
 use openclaw_secrets::SecretString;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -46,6 +46,13 @@ pub struct StoredToken {
     pub created_at_ms: u64,
     /// The hash of the token. Tokens are random, so a plain hash cannot be reversed.
     sha256: String,
+}
+
+impl StoredToken {
+    /// Returns whoever has this token.
+    pub(crate) fn principal(self) -> Principal {
+        AccessToken::new(self.name, self.sha256, self.scopes).into()
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -154,6 +161,11 @@ impl TokenStore {
         self.folder.join(FILE)
     }
 
+    fn state(&self) -> Option<FileState> {
+        let state = std::fs::metadata(self.path());
+        state.and_then(|state| Ok((state.modified()?, state.len()))).ok()
+    }
+
     fn failed(&self, error: io::Error) -> TokenError {
         TokenError::File { path: self.path(), error }
     }
@@ -203,18 +215,22 @@ pub(crate) struct TokenInUse {
     store: TokenStore,
     sha256: String,
     /// The state of the file when the token was last found in it.
-    seen: Option<(SystemTime, u64)>,
+    seen: Option<FileState>,
 }
 
+/// The time of the last change of a file, and its length.
+type FileState = (SystemTime, u64);
+
 impl TokenInUse {
-    pub(crate) fn new(store: &TokenStore, token: &StoredToken) -> Self {
-        Self { store: store.clone(), sha256: token.sha256.clone(), seen: None }
+    /// The token of a principal; `None` if it has none.
+    pub(crate) fn of(store: Option<&TokenStore>, principal: &Principal) -> Option<Self> {
+        let sha256 = principal.token()?.sha256().to_owned();
+        Some(Self { store: store?.clone(), sha256, seen: None })
     }
 
     /// Whether it is still valid. Cheap unless the file has changed.
     pub(crate) fn is_valid(&mut self) -> bool {
-        let state = std::fs::metadata(self.store.path());
-        let state = state.and_then(|state| Ok((state.modified()?, state.len()))).ok();
+        let state = self.store.state();
         if state.is_some() && state == self.seen {
             return true;
         }
@@ -243,7 +259,7 @@ mod tests {
         assert!(store.find(&SecretString::from("oc_other".to_owned())).is_none());
         let text = std::fs::read_to_string(store.path()).unwrap();
         assert!(!text.contains(token.expose()) && !text.contains(&token.expose()[3..]));
-        let mut in_use = TokenInUse::new(&store, &found);
+        let mut in_use = TokenInUse::of(Some(&store), &found.principal()).unwrap();
         assert!(in_use.is_valid() && in_use.is_valid());
         assert!(matches!(store.create("phone", &[]), Err(TokenError::NameTaken(_))));
         for name in ["", "a b", "../x", "é"] {

@@ -21,6 +21,7 @@ mod method;
 pub mod metrics;
 pub mod models;
 mod number;
+mod principal;
 pub mod runs;
 pub mod sessions;
 pub mod socket;
@@ -30,6 +31,7 @@ pub mod tools;
 pub use error::{ErrorCode, ErrorShape, detail};
 pub use event::{Event, EventReceiver, EventSender, Received, Shutdown, Tick, names};
 pub use method::{Method, Request, Response, Rpc, Scope, rpc};
+pub use principal::{AccessToken, Principal};
 pub use surface::{Connect, PublishingNode, RequestError, Surface, ask, ask_in, params_of};
 
 /// The protocol version that this crate implements.

@@ -1,23 +1,8 @@
 //! What a caller may be granted, depending on its token, its role and where it is.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
-use openclaw_budget::{ByteBudget, ClientBudgets};
-use openclaw_protocol::Scope;
-
-use crate::tokens::StoredToken;
-
-/// How a caller has authenticated.
-#[derive(Debug)]
-pub(super) enum Access {
-    /// With the gateway's own token on this machine, or there is none.
-    Operator,
-    /// With the gateway's own token from another machine.
-    RemoteOperator,
-    /// With an access token.
-    Token(StoredToken),
-}
+use openclaw_protocol::{Principal, Scope};
 
 /// Whether the two ends of a connection are on the same machine. A gateway that listens on one
 /// address only is reached by that address from its own machine, too.
@@ -26,41 +11,21 @@ pub(super) fn is_same_machine(remote: IpAddr, local: IpAddr) -> bool {
     remote.is_loopback() || remote == local.to_canonical()
 }
 
-impl Access {
-    /// The budget of all clients with this access. A name of an access token has no space.
-    pub(super) fn budget(&self, budgets: &ClientBudgets) -> Arc<ByteBudget> {
-        match self {
-            Self::Operator => budgets.of("the operator"),
-            Self::RemoteOperator => budgets.of("the remote operator"),
-            Self::Token(token) => budgets.of(&token.name),
-        }
+/// Returns those of the requested scopes that a caller with this role gets.
+pub(super) fn grant(principal: &Principal, role: &str, mut requested: Vec<String>) -> Vec<String> {
+    // Only operators have their scopes: a node just answers requests.
+    if role != "operator" {
+        requested.retain(|scope| !scope.starts_with("operator."));
     }
-
-    /// Whether an operator with this access has a scope.
-    pub(super) fn has(&self, scope: Scope) -> bool {
-        match self {
-            Self::Operator => true,
-            Self::RemoteOperator => scope != Scope::Admin,
-            Self::Token(token) => scope.is_in(&token.scopes),
+    match principal {
+        Principal::Operator => requested,
+        Principal::RemoteOperator => {
+            let held = Scope::NAMED.iter().filter(|scope| principal.has(**scope));
+            let held: Vec<String> =
+                held.filter_map(|scope| scope.name()).map(ToOwned::to_owned).collect();
+            limited(&requested, &held)
         }
-    }
-
-    /// Returns those of the requested scopes that the caller gets.
-    pub(super) fn grant(&self, role: &str, mut requested: Vec<String>) -> Vec<String> {
-        // Only operators have their scopes: a node just answers requests.
-        if role != "operator" {
-            requested.retain(|scope| !scope.starts_with("operator."));
-        }
-        match self {
-            Self::Operator => requested,
-            Self::RemoteOperator => {
-                let held = Scope::NAMED.iter().filter(|scope| self.has(**scope));
-                let held: Vec<String> =
-                    held.filter_map(|scope| scope.name()).map(ToOwned::to_owned).collect();
-                limited(&requested, &held)
-            }
-            Self::Token(token) => limited(&requested, &token.scopes),
-        }
+        Principal::Token(token) => limited(&requested, token.scopes()),
     }
 }
 
@@ -109,14 +74,15 @@ mod tests {
 
     #[test]
     fn only_operators_on_this_machine_administrate_with_the_gateways_own_token() {
+        use Principal::{Operator, RemoteOperator};
         let all = scopes(&["admin", "read", "write", "approvals", "questions"]);
-        assert_eq!(Access::Operator.grant("operator", all.clone()), all);
-        let remote = Access::RemoteOperator.grant("operator", all.clone());
+        assert_eq!(grant(&Operator, "operator", all.clone()), all);
+        let remote = grant(&RemoteOperator, "operator", all.clone());
         assert!(!Scope::Admin.is_in(&remote) && Scope::Approvals.is_in(&remote), "{remote:?}");
-        assert!(Access::Operator.has(Scope::Admin) && !Access::RemoteOperator.has(Scope::Admin));
-        for access in [Access::Operator, Access::RemoteOperator] {
-            assert!(access.has(Scope::Write), "{access:?}");
-            assert_eq!(access.grant("node", all.clone()), Vec::<String>::new(), "{access:?}");
+        assert!(Operator.has(Scope::Admin) && !RemoteOperator.has(Scope::Admin));
+        for principal in [Operator, RemoteOperator] {
+            assert!(principal.has(Scope::Write), "{principal}");
+            assert_eq!(grant(&principal, "node", all.clone()), Vec::<String>::new(), "{principal}");
         }
     }
 }

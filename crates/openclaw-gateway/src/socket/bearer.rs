@@ -2,10 +2,10 @@
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use openclaw_protocol::{ErrorCode, Scope};
+use openclaw_protocol::{ErrorCode, Principal, Scope};
 use openclaw_secrets::SecretString;
 
-use super::access::{Access, is_same_machine};
+use super::access::is_same_machine;
 use super::handshake::{Rejection, check_token};
 use super::listener::Gate;
 use super::request_info::RequestInfo;
@@ -29,19 +29,19 @@ fn is_own(headers: &HeaderMap, visit: &RequestInfo, gate: &Gate) -> bool {
         && is_same_machine(visit.peer.remote.ip(), visit.peer.local)
 }
 
-/// Checks the bearer token, and that it has this scope.
+/// Returns whoever has the bearer token, if they have this scope.
 pub(super) fn authenticate(
     headers: &HeaderMap,
     visit: &RequestInfo,
     gate: &Gate,
     scope: Scope,
-) -> Result<Access, Box<Response>> {
+) -> Result<Principal, Box<Response>> {
     if is_own(headers, visit, gate) {
-        return Ok(Access::Operator);
+        return Ok(Principal::Operator);
     }
     let token = bearer(headers);
-    let access = check_token(token.as_ref(), visit.peer, &gate.options, &gate.attempts);
-    let access = access.map_err(|Rejection { error, .. }| {
+    let principal = check_token(token.as_ref(), visit.peer, &gate.options, &gate.attempts);
+    let principal = principal.map_err(|Rejection { error, .. }| {
         let status = match error.code == ErrorCode::Unavailable {
             true => StatusCode::TOO_MANY_REQUESTS,
             false => StatusCode::UNAUTHORIZED,
@@ -51,8 +51,8 @@ pub(super) fn authenticate(
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
         Box::new(response)
     })?;
-    if access.has(scope) {
-        return Ok(access);
+    if principal.has(scope) {
+        return Ok(principal);
     }
     let words = format!("the token lacks the scope `{}`", scope.name().unwrap_or_default());
     Err(Box::new((StatusCode::FORBIDDEN, words).into_response()))

@@ -11,18 +11,18 @@ use openclaw_protocol::connect::{
 use openclaw_protocol::frame::{self, Frame};
 use openclaw_protocol::socket::{Socket, SocketError};
 use openclaw_protocol::{
-    ErrorCode, ErrorShape, Event, Method, PROTOCOL_VERSION, detail, names, params_of,
+    ErrorCode, ErrorShape, Event, Method, PROTOCOL_VERSION, Principal, detail, names, params_of,
 };
 use openclaw_secrets::SecretString;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::Instant;
 
-use super::access::{Access, is_same_machine};
+use super::access::{grant, is_same_machine};
 use super::attempts::TokenAttempts;
 use super::listener::Gate;
 use super::{Caller, CallerService, Endpoint, ListenOptions};
-use crate::tokens::TokenInUse;
+use crate::tokens::{StoredToken, TokenInUse};
 
 /// Why a connection is rejected.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ pub(super) struct Admitted {
     pub(super) surface: Arc<dyn Endpoint>,
     /// The access token that it has authenticated with, if any.
     pub(super) token: Option<TokenInUse>,
-    /// The memory of clients with its access.
+    /// The memory of its principal.
     pub(super) budget: Arc<ByteBudget>,
 }
 
@@ -85,13 +85,10 @@ pub(super) async fn greet(
     };
     drop(text);
     let caller = admit(&method, params.as_deref(), peer, connection, options, attempts);
-    let welcomed = caller.and_then(|(caller, access)| {
+    let welcomed = caller.and_then(|(caller, principal)| {
         let (hello, surface) = welcome(caller, options, desk)?;
-        let token = match (&options.tokens, &access) {
-            (Some(tokens), Access::Token(token)) => Some(TokenInUse::new(tokens, token)),
-            _ => None,
-        };
-        Ok((hello, Admitted { surface, token, budget: access.budget(budgets) }))
+        let token = TokenInUse::of(options.tokens.as_ref(), &principal);
+        Ok((hello, Admitted { surface, token, budget: budgets.of(&principal) }))
     });
     match welcomed {
         Ok((hello, admitted)) => {
@@ -128,7 +125,7 @@ fn admit(
     connection: String,
     options: &ListenOptions,
     attempts: &TokenAttempts,
-) -> Result<(Caller, Access), Rejection> {
+) -> Result<(Caller, Principal), Rejection> {
     if method != Method::Connect.name() {
         let error = ErrorShape::invalid("the first request must be `connect`");
         return Err(Rejection::new(error, "connect first"));
@@ -149,42 +146,43 @@ fn admit(
         return Err(Rejection { error, code: 1002, reason: "protocol mismatch" });
     }
     let shown = params.auth.as_ref().and_then(|auth| auth.token.as_ref());
-    let access = check_token(shown, peer, options, attempts)?;
+    let principal = check_token(shown, peer, options, attempts)?;
     let role = params.role.unwrap_or_else(|| "operator".to_owned());
     let caller = Caller {
         client: params.client,
-        scopes: access.grant(&role, params.scopes.unwrap_or_default()),
+        scopes: grant(&principal, &role, params.scopes.unwrap_or_default()),
         role,
         caps: params.caps.unwrap_or_default(),
         commands: params.commands.unwrap_or_default(),
         remote: peer.remote,
         connection,
     };
-    Ok((caller, access))
+    Ok((caller, principal))
 }
 
-/// Returns how a caller with this token has authenticated.
+/// Returns whoever has this token.
 pub(super) fn check_token(
     shown: Option<&SecretString>,
     peer: Peer,
     options: &ListenOptions,
     attempts: &TokenAttempts,
-) -> Result<Access, Rejection> {
+) -> Result<Principal, Rejection> {
     let Some(own) = options.token.as_ref().filter(|token| !token.is_empty()) else {
-        return Ok(Access::Operator);
+        return Ok(Principal::Operator);
     };
     let now = Instant::now();
     let (address, is_local) = (peer.remote.ip(), is_same_machine(peer.remote.ip(), peer.local));
-    let access = if shown == Some(own) {
-        Some(if is_local { Access::Operator } else { Access::RemoteOperator })
+    let principal = if shown == Some(own) {
+        Some(if is_local { Principal::Operator } else { Principal::RemoteOperator })
     } else {
         let tokens = options.tokens.as_ref();
-        tokens.zip(shown).and_then(|(tokens, shown)| tokens.find(shown)).map(Access::Token)
+        let found = tokens.zip(shown).and_then(|(tokens, shown)| tokens.find(shown));
+        found.map(StoredToken::principal)
     };
     if let Some(wait) = attempts.refused(address, now)
         // All processes of this machine share its address: one that guesses must not lock out the
         // others.
-        && !(access.is_some() && is_local)
+        && !(principal.is_some() && is_local)
     {
         let words = format!("too many wrong tokens; retry in {} s", wait.as_secs() + 1);
         let mut error =
@@ -193,14 +191,14 @@ pub(super) fn check_token(
         error.retry_after_ms = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
         return Err(Rejection::new(error, "too many wrong tokens"));
     }
-    match access {
-        Some(Access::RemoteOperator) if !options.token_is_shared => {
+    match principal {
+        Some(Principal::RemoteOperator) if !options.token_is_shared => {
             let message = "unauthorized: this token is accepted on the gateway's machine only; \
                            run `openclaw gateway token create` there";
             let error = ErrorShape::invalid(message).with_detail(detail::AUTH_TOKEN_MISMATCH);
             return Err(Rejection::new(error, "unauthorized"));
         }
-        Some(access) => return Ok(access),
+        Some(principal) => return Ok(principal),
         None => {}
     }
     let (message, code) = match shown {

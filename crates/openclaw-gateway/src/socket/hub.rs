@@ -2,11 +2,13 @@
 //! this program.
 
 use std::io::Cursor;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
+use openclaw_budget::ByteBudget;
 use openclaw_mcp_server::hub::{HubClientOptions, lines};
 use openclaw_protocol::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -14,7 +16,6 @@ use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use super::CallerService;
-use super::access::Access;
 use super::bearer::authenticate;
 use super::body::ResponseBody;
 use super::listener::Gate;
@@ -33,6 +34,7 @@ const CHECK: Duration = Duration::from_secs(30);
 pub(super) struct LineClient {
     options: HubClientOptions,
     token: Option<TokenInUse>,
+    budget: Arc<ByteBudget>,
 }
 
 /// Handles a request to [`PATH`]. `Host` and `Origin` were checked.
@@ -43,14 +45,16 @@ pub(super) async fn handle(
     request: Request<Incoming>,
 ) -> Response<ResponseBody> {
     let Some((hub, http)) = desk.hub() else { return respond(StatusCode::NOT_FOUND) };
-    let access = match authenticate(request.headers(), visit, gate, Method::ToolsInvoke.scope()) {
-        Ok(access) => access,
+    let principal = match authenticate(request.headers(), visit, gate, Method::ToolsInvoke.scope())
+    {
+        Ok(principal) => principal,
         Err(response) => return response.map(ResponseBody::from),
     };
     visit.is_authenticated();
     let wants_lines = request.headers().get(header::UPGRADE).is_some_and(|it| it == LINES);
     if !wants_lines {
-        return http.handle(request).await.map(ResponseBody::from);
+        let budget = gate.budgets.of(&principal);
+        return http.handle(request, &budget).await.map(ResponseBody::from);
     }
     let options = match HubClientOptions::from_query(request.uri().query().unwrap_or_default()) {
         Ok(options) => options,
@@ -60,11 +64,9 @@ pub(super) async fn handle(
     if let Err(error) = hub.check(&options) {
         return respond((StatusCode::BAD_REQUEST, error.to_string()));
     }
-    let token = match (&gate.options.tokens, &access) {
-        (Some(tokens), Access::Token(token)) => Some(TokenInUse::new(tokens, token)),
-        _ => None,
-    };
-    visit.upgrade_to(Upgrade::Lines(Box::new(LineClient { options, token })));
+    let token = TokenInUse::of(gate.options.tokens.as_ref(), &principal);
+    let budget = gate.budgets.of(&principal);
+    visit.upgrade_to(Upgrade::Lines(Box::new(LineClient { options, token, budget })));
     let headers = [(header::CONNECTION, "upgrade"), (header::UPGRADE, LINES)];
     respond((StatusCode::SWITCHING_PROTOCOLS, headers))
 }
@@ -81,7 +83,7 @@ pub(super) async fn serve_lines(
     lines: Box<LineClient>,
 ) {
     let Some((hub, _)) = desk.hub() else { return };
-    let LineClient { options, mut token } = *lines;
+    let LineClient { options, mut token, budget } = *lines;
     let (input, mut output) = stream.into_split();
     let revoked = async {
         while token.as_mut().is_none_or(TokenInUse::is_valid) {
@@ -90,7 +92,7 @@ pub(super) async fn serve_lines(
     };
     let input = Cursor::new(read).chain(input);
     let served = tokio::select! {
-        served = lines::serve(&hub, options, input, &mut output) => served,
+        served = lines::serve(&hub, options, &budget, input, &mut output) => served,
         () = revoked => Ok(()),
     };
     if let Err(error) = served {

@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use openclaw_budget::ClientBudgets;
+use openclaw_protocol::Principal;
 use openclaw_protocol::socket::Socket;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
@@ -108,7 +109,7 @@ pub(super) struct Gate {
     pub(super) options: ListenOptions,
     pub(super) attempts: TokenAttempts,
     /// The memory of clients.
-    pub(super) budgets: ClientBudgets,
+    pub(super) budgets: ClientBudgets<Principal>,
 }
 
 impl Gate {

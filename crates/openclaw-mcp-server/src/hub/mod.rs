@@ -18,6 +18,7 @@ pub mod http;
 mod incoming;
 pub mod lines;
 mod listen;
+pub mod memory;
 mod options;
 mod outbox;
 pub(crate) mod parked;
@@ -33,6 +34,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use openclaw_budget::ByteBudget;
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_tools::Fallback;
@@ -111,8 +113,12 @@ impl Hub {
     ///
     /// # Errors
     /// If there is no such agent, or it has no such server.
-    fn client(self: &Arc<Self>, options: HubClientOptions) -> Result<Arc<HubClient>, HubError> {
-        self.new_client(options, false)
+    fn client(
+        self: &Arc<Self>,
+        options: HubClientOptions,
+        budget: &Arc<ByteBudget>,
+    ) -> Result<Arc<HubClient>, HubError> {
+        self.new_client(options, budget, false)
     }
 
     /// Returns a new client that several programs may be behind.
@@ -122,18 +128,21 @@ impl Hub {
     fn shared_client(
         self: &Arc<Self>,
         options: HubClientOptions,
+        budget: &Arc<ByteBudget>,
     ) -> Result<Arc<HubClient>, HubError> {
-        self.new_client(options, true)
+        self.new_client(options, budget, true)
     }
 
     fn new_client(
         self: &Arc<Self>,
         options: HubClientOptions,
+        budget: &Arc<ByteBudget>,
         is_shared: bool,
     ) -> Result<Arc<HubClient>, HubError> {
         let agent = self.agent_for(&options)?;
         let number = self.next_client.fetch_add(1, Ordering::Relaxed);
-        Ok(Arc::new(HubClient::new(Arc::clone(self), agent, options, number, is_shared)))
+        let (hub, budget) = (Arc::clone(self), Arc::clone(budget));
+        Ok(Arc::new(HubClient::new(hub, agent, options, number, budget, is_shared)))
     }
 
     /// Returns the id of the agent of a client.

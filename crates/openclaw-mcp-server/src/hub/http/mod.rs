@@ -14,20 +14,20 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AsHeaderName, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
+use openclaw_budget::{BudgetSpent, ByteBudget};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
 use super::Hub;
 use super::handler::{ClientOfRequest, Handler};
 use super::incoming::{IncomingMessage, MODERN, classify};
+use super::memory::{MAX_MESSAGE, MAX_PARSED, MAX_SMALL, for_parsing, too_large};
 use super::options::HubClientOptions;
 use super::reply::{HubReply, INVALID_REQUEST, PARSE_ERROR};
 use body::BodyError;
 pub use body::HubBody;
 use sessions::Sessions;
 
-/// Maximum size of a request's body.
-const MAX_BODY: usize = 64 * 1024 * 1024;
 /// What clients usually accept; compared first, because it is quick.
 const USUAL_ACCEPT: &str = "application/json, text/event-stream";
 /// The versions with sessions.
@@ -62,7 +62,7 @@ impl HubHttp {
         let manager = Arc::new(manager);
         let mut config = StreamableHttpServerConfig::default();
         config.json_response = true;
-        config.max_request_body_bytes = MAX_BODY;
+        config.max_request_body_bytes = MAX_PARSED;
         // The gateway checks both, for all its paths.
         let config = config.disable_allowed_hosts().disable_allowed_origins();
         let rmcp =
@@ -71,7 +71,12 @@ impl HubHttp {
     }
 
     /// Handles a request. Dropping the future, or the body of the response, cancels a call.
-    pub async fn handle<B>(&self, request: Request<B>) -> Response<HubBody>
+    /// What it takes counts in `budget`.
+    pub async fn handle<B>(
+        &self,
+        request: Request<B>,
+        budget: &Arc<ByteBudget>,
+    ) -> Response<HubBody>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::error::Error + Send + Sync + 'static,
@@ -82,30 +87,33 @@ impl HubHttp {
             Err(error) => return plain(StatusCode::BAD_REQUEST, &error.to_string()),
         };
         match *request.method() {
-            Method::POST => self.post(request, options).await,
-            _ => Box::pin(self.other(request)).await,
+            Method::POST => self.post(request, options, budget).await,
+            _ => Box::pin(self.other(request, budget)).await,
         }
     }
 
-    async fn post<B>(&self, request: Request<B>, options: HubClientOptions) -> Response<HubBody>
+    async fn post<B>(
+        &self,
+        request: Request<B>,
+        options: HubClientOptions,
+        budget: &Arc<ByteBudget>,
+    ) -> Response<HubBody>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::error::Error + Send + Sync + 'static,
     {
         let (parts, body) = request.into_parts();
-        let body = match body::read(body, MAX_BODY).await {
+        let (body, _memory) = match body::read(body, MAX_MESSAGE, budget).await {
             Ok(body) => body,
-            Err(BodyError::TooLarge) => {
-                return plain(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
-            }
-            Err(BodyError::Incomplete) => {
-                return plain(StatusCode::BAD_REQUEST, "the request is incomplete");
-            }
+            Err(error) => return bad_body(error),
         };
         if parts.headers.get_all(&SESSION).iter().nth(1).is_some() {
             return plain(StatusCode::BAD_REQUEST, "more than one `Mcp-Session-Id`");
         }
         let message = classify(&body);
+        if let Some(problem) = too_large(&message, body.len()) {
+            return plain(StatusCode::PAYLOAD_TOO_LARGE, problem);
+        }
         let session = text(&parts.headers, &SESSION).and_then(|id| self.sessions.get(id));
         if let Some(session) = &session
             && is_legacy(&parts.headers)
@@ -129,8 +137,8 @@ impl HubHttp {
         let is_new = session.is_none() && !is_modern(&parts.headers);
         let client = match &session {
             Some(session) => Ok(Arc::clone(session.client())),
-            None if is_new => self.hub.client(options),
-            None => self.sessions.stateless(&self.hub, options),
+            None if is_new => self.hub.client(options, budget),
+            None => self.sessions.stateless(&self.hub, options, budget),
         };
         let client = match client {
             Ok(client) => client,
@@ -144,6 +152,16 @@ impl HubHttp {
         {
             return call::modern(&client, line.id, request, &parts.headers).await;
         }
+        // The first message of a session is kept as long as the session.
+        let most = if is_new { MAX_SMALL } else { MAX_PARSED };
+        if body.len() > most {
+            let words = format!("the request exceeds {} KiB", most / 1024);
+            return plain(StatusCode::PAYLOAD_TOO_LARGE, &words);
+        }
+        let parsing = match for_parsing(budget, body.len()) {
+            Ok(memory) => memory,
+            Err(spent) => return bad_body(BodyError::Memory(spent)),
+        };
         let is_json = is_for_call(&parts.headers);
         let mut request = Request::from_parts(parts, Full::new(body.clone()));
         request.extensions_mut().insert(ClientOfRequest(Arc::clone(&client)));
@@ -157,11 +175,11 @@ impl HubHttp {
         if is_new && let Some(id) = text(response.headers(), &SESSION) {
             Box::pin(self.sessions.open(id, client)).await;
         }
-        response.map(HubBody::stream)
+        response.map(|body| HubBody::counted_stream(body, budget, parsing))
     }
 
     /// Opens the stream of a session, or ends a session.
-    async fn other<B>(&self, request: Request<B>) -> Response<HubBody>
+    async fn other<B>(&self, request: Request<B>, budget: &Arc<ByteBudget>) -> Response<HubBody>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::error::Error + Send + Sync + 'static,
@@ -184,8 +202,24 @@ impl HubHttp {
             // `rmcp` replies 202, which the Python SDK reports as a failure.
             return empty(StatusCode::NO_CONTENT);
         }
-        response.map(HubBody::stream)
+        response.map(|body| HubBody::counted_stream(body, budget, budget.permit()))
     }
+}
+
+/// Returns the response to a request whose body cannot be read.
+fn bad_body(error: BodyError) -> Response<HubBody> {
+    let (status, words) = match error {
+        BodyError::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "the request exceeds 64 MiB".into()),
+        BodyError::Incomplete => (StatusCode::BAD_REQUEST, "the request is incomplete".into()),
+        BodyError::Slow => (StatusCode::REQUEST_TIMEOUT, "the request takes too long".into()),
+        BodyError::Memory(spent @ BudgetSpent::Own(_)) => {
+            (StatusCode::TOO_MANY_REQUESTS, spent.to_string())
+        }
+        BodyError::Memory(spent @ BudgetSpent::Whole(_)) => {
+            (StatusCode::SERVICE_UNAVAILABLE, spent.to_string())
+        }
+    };
+    plain(status, &words)
 }
 
 /// Returns the error for a body that is not a message.
