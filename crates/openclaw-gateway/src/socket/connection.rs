@@ -8,6 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit};
 use openclaw_protocol::connect::{CancelParams, CancelResult};
 use openclaw_protocol::frame::{self, Frame};
 use openclaw_protocol::socket::{Socket, SocketError};
@@ -36,7 +37,7 @@ pub(super) async fn serve(
     limits: &SocketLimits,
     ending: &Ending,
 ) {
-    let Admitted { surface, token } = admitted;
+    let Admitted { surface, token, budget } = admitted;
     let events = surface.events();
     surface.sends_through(socket.backlog());
     // A response is queued while less than `pause` is waiting, so this much always fits.
@@ -48,6 +49,7 @@ pub(super) async fn serve(
         events,
         seq: 0,
         most,
+        budget,
         answers: JoinSet::new(),
         early: mpsc::channel(limits.requests.max(1)),
         under_way: HashMap::new(),
@@ -59,6 +61,7 @@ pub(super) async fn serve(
     match end {
         End::Stopping => socket.close(1012, "service restart", GOODBYE).await,
         End::Revoked => socket.close(1008, "token revoked", GOODBYE).await,
+        End::Late => socket.close(1008, "message takes too long", GOODBYE).await,
         End::NoFrame => socket.close(1008, "invalid frame", GOODBYE).await,
         End::Socket(broken) => {
             tracing::debug!(reason = %broken, "connection closed");
@@ -76,8 +79,10 @@ struct Connection {
     seq: u64,
     /// Maximum size of a response, in bytes.
     most: usize,
-    /// Pending requests; each returns its id and the text of its response.
-    answers: JoinSet<(String, String)>,
+    /// The memory of the caller: what it sends, and what waits for it.
+    budget: Arc<ByteBudget>,
+    /// Pending requests.
+    answers: JoinSet<Answered>,
     /// Texts of responses that another one follows: one per request at most.
     early: (mpsc::Sender<String>, mpsc::Receiver<String>),
     /// Aborts pending requests, by id.
@@ -89,6 +94,8 @@ enum End {
     Stopping,
     /// The access token was revoked.
     Revoked,
+    /// The caller takes too long to send a message.
+    Late,
     NoFrame,
     Socket(SocketError),
 }
@@ -124,9 +131,9 @@ impl Connection {
                 // Before the last response, and before the events that follow.
                 Some(text) = self.early.1.recv(), if !is_full => self.socket.queue(text)?,
                 Some(answer) = self.answers.join_next(), if !is_full => {
-                    if let Ok((id, text)) = answer {
-                        self.under_way.remove(&id);
-                        self.socket.queue(text)?;
+                    if let Ok(answered) = answer {
+                        self.under_way.remove(&answered.id);
+                        self.respond(answered)?;
                     }
                 }
                 heard = self.events.next(), if can_hear => match heard {
@@ -144,6 +151,9 @@ impl Connection {
                     silent = if is_silent { silent + 1 } else { 0 };
                     if silent > SILENT_TICKS {
                         return Err(SocketError::Lost(std::io::ErrorKind::TimedOut.into()).into());
+                    }
+                    if self.socket.receiving() > limits.sending {
+                        return Err(End::Late);
                     }
                     received = self.socket.received_bytes();
                     self.check_token()?;
@@ -172,15 +182,25 @@ impl Connection {
             let text = self.cancel(&id, params.as_deref());
             return Ok(self.socket.queue(text)?);
         }
+        let budget = Arc::clone(&self.budget);
+        let memory = match budget.hold(text.len()) {
+            Ok(memory) => memory,
+            Err(spent) => return Ok(self.socket.queue(refusal(&id, &method, spent))?),
+        };
         let surface = Arc::clone(&self.surface);
         // Other methods have one response.
         let early = (method == Method::Agent.name())
             .then(|| EarlyResponse { id: id.clone(), queue: self.early.0.clone() });
         let options = RequestOptions { trace, early };
         let asked = Asked { id: id.clone(), method, params, options };
-        let mut answer = Box::pin(answer(surface, asked, self.most));
+        let most = self.most;
+        let mut answer = Box::pin(async move {
+            let answered = answer(surface, asked, most, &budget).await;
+            drop(memory);
+            answered
+        });
         match std::future::poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await {
-            Poll::Ready((_, text)) => self.socket.queue(text)?,
+            Poll::Ready(answered) => self.respond(answered)?,
             Poll::Pending => {
                 let handle = self.answers.spawn(answer);
                 self.under_way.insert(id, handle);
@@ -199,6 +219,17 @@ impl Connection {
             to_raw_value(&cancelled).map_err(|error| ErrorShape::unavailable(error.to_string()))
         });
         response(id, method, outcome.as_ref().map(AsRef::as_ref))
+    }
+
+    /// Queues a response, or an error if it takes too much memory.
+    fn respond(&mut self, answered: Answered) -> Result<(), SocketError> {
+        let Answered { id, method, text, memory } = answered;
+        // From here on, the socket counts it.
+        drop(memory);
+        match self.socket.queue(text) {
+            Err(SocketError::Memory(spent)) => self.socket.queue(refusal(&id, &method, spent)),
+            queued => queued,
+        }
     }
 
     fn tell(&mut self, heard: Received) -> Result<(), SocketError> {
@@ -227,7 +258,14 @@ impl Connection {
     fn send(&mut self, event: &Event) -> Result<(), SocketError> {
         self.seq += 1;
         match frame::event(&event.event, Some(&event.payload), Some(self.seq)) {
-            Ok(text) => self.socket.queue(text),
+            Ok(text) => match self.socket.queue(text) {
+                // As if it had lagged.
+                Err(SocketError::Memory(_)) => {
+                    self.surface.lost_events(1);
+                    Ok(())
+                }
+                queued => queued,
+            },
             Err(error) => Err(SocketError::Protocol(error.to_string())),
         }
     }
@@ -251,7 +289,7 @@ impl Connection {
                 tokio::select! {
                     biased;
                     answer = self.answers.join_next(), if has_room => match answer {
-                        Some(Ok((_, text))) => self.socket.queue(text)?,
+                        Some(Ok(answered)) => self.respond(answered)?,
                         Some(Err(_)) => {}
                         None => return self.socket.flush().await,
                     },
@@ -274,9 +312,28 @@ struct Asked {
     options: RequestOptions,
 }
 
-/// Returns the id of the request and the text of the response. A panic in a method fails only that
-/// request.
-async fn answer(surface: Arc<dyn Endpoint>, asked: Asked, most: usize) -> (String, String) {
+/// A response that was not queued yet.
+struct Answered {
+    /// The id of the request.
+    id: String,
+    method: String,
+    text: String,
+    memory: BytePermit,
+}
+
+/// The response to a request for which there is no memory.
+fn refusal(id: &str, method: &str, spent: BudgetSpent) -> String {
+    let error = ErrorShape::unavailable(spent.to_string());
+    response(id, method, Err(&ErrorShape { retryable: Some(true), ..error }))
+}
+
+/// Answers a request. A panic in a method fails only that request.
+async fn answer(
+    surface: Arc<dyn Endpoint>,
+    asked: Asked,
+    most: usize,
+    budget: &Arc<ByteBudget>,
+) -> Answered {
     let Asked { id, method, params, options } = asked;
     let outcome = if method == Method::Connect.name() {
         Err(ErrorShape::invalid("`connect` is only valid as the first request"))
@@ -289,13 +346,19 @@ async fn answer(surface: Arc<dyn Endpoint>, asked: Asked, most: usize) -> (Strin
     };
     let text = response(&id, &method, outcome.as_ref().map(AsRef::as_ref));
     if text.len() <= most {
-        return (id, text);
+        return match budget.hold(text.len()) {
+            Ok(memory) => Answered { id, method, text, memory },
+            Err(spent) => {
+                let text = refusal(&id, &method, spent);
+                Answered { id, method, text, memory: budget.permit() }
+            }
+        };
     }
     let (size, most) = (text.len() / 1024, most / 1024);
     let words = format!("the response has {size} KB; at most {most} KB are allowed, request less");
     let error = ErrorShape { retryable: None, ..ErrorShape::unavailable(words) };
     let text = response(&id, &method, Err(&error));
-    (id, text)
+    Answered { id, method, text, memory: budget.permit() }
 }
 
 fn response(id: &str, method: &str, outcome: Result<&RawValue, &ErrorShape>) -> String {

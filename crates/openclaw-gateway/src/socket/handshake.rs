@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use openclaw_budget::ByteBudget;
 use openclaw_protocol::connect::{
     Challenge, ConnectParams, Features, Granted, HelloKind, HelloOk, Policy, ServerInfo,
 };
@@ -56,6 +57,8 @@ pub(super) struct Admitted {
     pub(super) surface: Arc<dyn Endpoint>,
     /// The access token that it has authenticated with, if any.
     pub(super) token: Option<TokenInUse>,
+    /// The memory of its principal.
+    pub(super) budget: Arc<ByteBudget>,
 }
 
 /// Performs the handshake. With `Ok`, `hello-ok` is queued.
@@ -65,7 +68,7 @@ pub(super) async fn greet(
     gate: &Gate,
     desk: &dyn CallerService,
 ) -> Result<Admitted, HandshakeRefusal> {
-    let Gate { options, attempts } = gate;
+    let Gate { options, attempts, budgets } = gate;
     let connection = random_hex();
     let challenge = Challenge { nonce: random_hex(), ts: now_ms() };
     if let Ok(challenge) = Event::new(names::CONNECT_CHALLENGE, &challenge)
@@ -82,14 +85,16 @@ pub(super) async fn greet(
     };
     drop(text);
     let caller = admit(&method, params.as_deref(), peer, connection, options, attempts);
-    let welcomed = caller.and_then(|(caller, token)| {
+    let welcomed = caller.and_then(|(caller, principal)| {
         let (hello, surface) = welcome(caller, options, desk)?;
-        Ok((hello, Admitted { surface, token }))
+        let token = TokenInUse::of(options.tokens.as_ref(), &principal);
+        Ok((hello, Admitted { surface, token, budget: budgets.of(&principal) }))
     });
     match welcomed {
         Ok((hello, admitted)) => {
             answer(socket, &id, Ok(&hello))?;
             socket.allow(options.limits.message);
+            socket.count_in(&admitted.budget);
             Ok(admitted)
         }
         Err(Rejection { error, code, reason }) => {
@@ -120,7 +125,7 @@ fn admit(
     connection: String,
     options: &ListenOptions,
     attempts: &TokenAttempts,
-) -> Result<(Caller, Option<TokenInUse>), Rejection> {
+) -> Result<(Caller, Principal), Rejection> {
     if method != Method::Connect.name() {
         let error = ErrorShape::invalid("the first request must be `connect`");
         return Err(Rejection::new(error, "connect first"));
@@ -142,7 +147,6 @@ fn admit(
     }
     let shown = params.auth.as_ref().and_then(|auth| auth.token.as_ref());
     let principal = check_token(shown, peer, options, attempts)?;
-    let token = TokenInUse::of(options.tokens.as_ref(), &principal);
     let role = params.role.unwrap_or_else(|| "operator".to_owned());
     let caller = Caller {
         client: params.client,
@@ -153,7 +157,7 @@ fn admit(
         remote: peer.remote,
         connection,
     };
-    Ok((caller, token))
+    Ok((caller, principal))
 }
 
 /// Returns whoever has this token.

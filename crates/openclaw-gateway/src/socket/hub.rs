@@ -6,8 +6,8 @@ use std::io::Cursor;
 use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
-use openclaw_mcp_server::hub::{HubClientOptions, lines};
-use openclaw_protocol::{Method, Principal};
+use openclaw_mcp_server::hub::{HubCaller, HubClientOptions, lines};
+use openclaw_protocol::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
@@ -27,7 +27,7 @@ pub const LINES: &str = "openclaw-mcp-lines";
 /// A client that sends lines.
 #[derive(Debug)]
 pub(super) struct LineClient {
-    principal: Principal,
+    caller: HubCaller,
     options: HubClientOptions,
     token: Option<TokenInUse>,
 }
@@ -48,7 +48,8 @@ pub(super) async fn handle(
     visit.is_authenticated();
     let wants_lines = request.headers().get(header::UPGRADE).is_some_and(|it| it == LINES);
     if !wants_lines {
-        return http.handle(&principal, request).await.map(ResponseBody::from);
+        let caller = HubCaller { budget: gate.budgets.of(&principal), principal };
+        return http.handle(&caller, request).await.map(ResponseBody::from);
     }
     let options = match HubClientOptions::from_query(request.uri().query().unwrap_or_default()) {
         Ok(options) => options,
@@ -59,7 +60,8 @@ pub(super) async fn handle(
         return respond((StatusCode::BAD_REQUEST, error.to_string()));
     }
     let token = TokenInUse::of(gate.options.tokens.as_ref(), &principal);
-    visit.upgrade_to(Upgrade::Lines(Box::new(LineClient { principal, options, token })));
+    let caller = HubCaller { budget: gate.budgets.of(&principal), principal };
+    visit.upgrade_to(Upgrade::Lines(Box::new(LineClient { caller, options, token })));
     let headers = [(header::CONNECTION, "upgrade"), (header::UPGRADE, LINES)];
     respond((StatusCode::SWITCHING_PROTOCOLS, headers))
 }
@@ -77,7 +79,7 @@ pub(super) async fn serve_lines(
     lines: Box<LineClient>,
 ) {
     let Some((hub, _)) = desk.hub() else { return };
-    let LineClient { principal, options, mut token } = *lines;
+    let LineClient { caller, options, mut token } = *lines;
     let (input, mut output) = stream.into_split();
     let revoked = async {
         while token.as_mut().is_none_or(TokenInUse::is_valid) {
@@ -86,7 +88,7 @@ pub(super) async fn serve_lines(
     };
     let input = Cursor::new(read).chain(input);
     let served = tokio::select! {
-        served = lines::serve(&hub, principal, options, input, &mut output) => served,
+        served = lines::serve(&hub, caller, options, input, &mut output) => served,
         () = revoked => Ok(()),
     };
     if let Err(error) = served {

@@ -10,6 +10,8 @@ use std::time::Duration;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use openclaw_budget::ClientBudgets;
+use openclaw_protocol::Principal;
 use openclaw_protocol::socket::Socket;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
@@ -106,6 +108,8 @@ struct Server {
 pub(super) struct Gate {
     pub(super) options: ListenOptions,
     pub(super) attempts: TokenAttempts,
+    /// The memory of clients.
+    pub(super) budgets: ClientBudgets<Principal>,
 }
 
 impl Gate {
@@ -157,7 +161,8 @@ impl Bound {
         let admission = OpenConnections::new(limits);
         let ending = Arc::new(Ending::default());
         let attempts = TokenAttempts::new(limits.wrong_tokens, limits.wrong_tokens_window);
-        let gate = Arc::new(Gate { options, attempts });
+        let budgets = ClientBudgets::new(limits.memory, limits.client_memory);
+        let gate = Arc::new(Gate { options, attempts, budgets });
         let server = Arc::new(Server {
             routes: Arc::new(Routes::new(Arc::clone(&desk), Arc::clone(&gate))),
             ending: Arc::clone(&ending),

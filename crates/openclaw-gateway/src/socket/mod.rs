@@ -248,6 +248,15 @@ pub struct SocketLimits {
     pub requests: usize,
     /// Limits on data buffered for a caller that does not read.
     pub send: SendLimits,
+    /// Maximum number of bytes that clients with one token may have in unfinished messages, requests in
+    /// progress, and results that they do not read.
+    pub client_memory: usize,
+    /// The same for all clients together.
+    pub memory: usize,
+    /// How long a client may pause within a message.
+    pub pause: Duration,
+    /// How long a client may take to send a message.
+    pub sending: Duration,
     /// Interval of ticks and pings.
     pub tick: Duration,
     /// Maximum number of wrong tokens per address within `wrong_tokens_window`.
@@ -274,6 +283,10 @@ impl Default for SocketLimits {
                 pause: 1024 * 1024,
                 stall: Duration::from_secs(20),
             },
+            client_memory: 128 * 1024 * 1024,
+            memory: 256 * 1024 * 1024,
+            pause: Duration::from_secs(30),
+            sending: Duration::from_secs(5 * 60),
             tick: Duration::from_secs(30),
             wrong_tokens: 10,
             wrong_tokens_window: Duration::from_secs(60),

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
+use openclaw_budget::{ByteBudget, BytePermit};
 use openclaw_config::LogLevel;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::fleet::agent::AgentTools;
@@ -20,13 +21,14 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::Hub;
 use super::answers::{Abilities, AskableClient, ClientAnswer, ClientQuestion, ask_peer};
 use super::asks::CallScope;
+use super::memory::MAX_URI;
 use super::options::HubClientOptions;
 use super::outbox::Outbox;
 use super::running::RunningCall;
 use super::view::HubView;
+use super::{Hub, HubCaller};
 
 /// How long a call of an unknown tool waits for servers that are still connecting.
 const CONNECTING: Duration = Duration::from_secs(20);
@@ -36,7 +38,9 @@ const FIRST_LISTS: Duration = Duration::from_secs(5);
 /// How long a notification may take.
 const NOTIFYING: Duration = Duration::from_secs(20);
 /// Maximum number of resources that a client subscribes to.
-const MAX_SUBSCRIPTIONS: usize = 1_000;
+pub(super) const MAX_SUBSCRIPTIONS: usize = 1_000;
+/// Why a URI is refused.
+pub(super) const LONG_URI: &str = "the URI exceeds 8 KiB";
 /// Maximum number of notifications that are being sent.
 const MAX_NOTIFICATIONS: usize = 256;
 /// Maximum length of a client's name, in characters.
@@ -49,6 +53,8 @@ pub(super) struct HubClient {
     agent: String,
     pub(super) options: HubClientOptions,
     number: u64,
+    /// The memory of its principal.
+    pub(super) budget: Arc<ByteBudget>,
     /// Whether several programs may be behind it: requests without a session. What one of them says
     /// about itself is not kept then.
     is_shared: bool,
@@ -68,8 +74,41 @@ pub(super) struct HubClient {
     /// When its lists no longer wait for servers; set by the first one.
     settled_at: OnceLock<Instant>,
     log_level: Mutex<Option<LogLevel>>,
-    /// The resources that it has subscribed to, with their servers.
-    subscriptions: Mutex<BTreeMap<String, String>>,
+    subscriptions: Mutex<Subscriptions>,
+}
+
+/// The resources that a client has subscribed to.
+#[derive(Debug)]
+struct Subscriptions {
+    /// Their servers, by URI.
+    servers: BTreeMap<String, String>,
+    bytes: usize,
+    memory: BytePermit,
+}
+
+impl Subscriptions {
+    /// Counts the memory for a subscription. Returns whether there is enough.
+    fn make_room(&mut self, uri: &str) -> bool {
+        let bytes = self.bytes + subscription_bytes(uri);
+        let has_room = self.memory.resize_exactly(bytes).is_ok();
+        if has_room {
+            self.bytes = bytes;
+        }
+        has_room
+    }
+
+    fn remove(&mut self, uri: &str) -> Option<String> {
+        let server = self.servers.remove(uri)?;
+        self.bytes = self.bytes.saturating_sub(subscription_bytes(uri));
+        // Less than before.
+        let _ = self.memory.resize_exactly(self.bytes);
+        Some(server)
+    }
+}
+
+/// The memory that a subscription takes, here and with its server.
+pub(super) fn subscription_bytes(uri: &str) -> usize {
+    512 + 2 * uri.len()
 }
 
 /// What the user of a client may approve.
@@ -105,20 +144,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl HubClient {
     pub(super) fn new(
         hub: Arc<Hub>,
-        principal: Principal,
+        caller: HubCaller,
         agent: String,
         options: HubClientOptions,
         number: u64,
         is_shared: bool,
     ) -> Self {
         let limiter = Limiter::new(hub.agents.rate_limit());
+        let HubCaller { principal, budget } = caller;
         let unknown_name = name_of(&principal, &options.name);
+        let (servers, memory) = (BTreeMap::new(), budget.permit());
         Self {
             hub,
             principal,
             agent,
             options,
             number,
+            budget,
             is_shared,
             unknown_name,
             name: OnceLock::new(),
@@ -131,7 +173,7 @@ impl HubClient {
             ready: watch::Sender::new(false),
             settled_at: OnceLock::new(),
             log_level: Mutex::default(),
-            subscriptions: Mutex::default(),
+            subscriptions: Mutex::new(Subscriptions { servers, bytes: 0, memory }),
         }
     }
 
@@ -284,22 +326,23 @@ impl HubClient {
     /// # Errors
     /// If no server has such a resource, or there are too many subscriptions.
     pub(super) async fn subscribe(&self, uri: &str) -> Result<(), &'static str> {
-        let (is_known, count) = {
-            let subscriptions = lock(&self.subscriptions);
-            (subscriptions.contains_key(uri), subscriptions.len())
-        };
-        match (is_known, count < MAX_SUBSCRIPTIONS) {
-            (true, _) => Ok(()),
-            (false, false) => Err("too many subscriptions"),
-            (false, true) => {
-                let server = self.server_of(uri)?;
-                // Before the server is asked: it may report a change at once.
-                let name = server.name().to_string();
-                lock(&self.subscriptions).insert(uri.to_owned(), name);
-                server.follow(uri).await;
-                Ok(())
-            }
+        if uri.len() > MAX_URI {
+            return Err(LONG_URI);
         }
+        let server = self.server_of(uri)?;
+        {
+            let mut subscriptions = lock(&self.subscriptions);
+            if subscriptions.servers.contains_key(uri) {
+                return Ok(());
+            }
+            if subscriptions.servers.len() >= MAX_SUBSCRIPTIONS || !subscriptions.make_room(uri) {
+                return Err("too many subscriptions");
+            }
+            // Before the server is asked: it may report a change at once.
+            subscriptions.servers.insert(uri.to_owned(), server.name().to_string());
+        }
+        server.follow(uri).await;
+        Ok(())
     }
 
     /// Ends a subscription.
@@ -345,7 +388,7 @@ impl HubClient {
 
     /// Reports a change of a resource that it has subscribed to.
     pub(super) fn resource_updated(&self, server: &str, uri: &str) {
-        let is_wanted = lock(&self.subscriptions).get(uri).is_some_and(|of| of == server);
+        let is_wanted = lock(&self.subscriptions).servers.get(uri).is_some_and(|of| of == server);
         if is_wanted {
             self.notify("notifications/resources/updated", json!({ "uri": uri }));
         }
@@ -418,7 +461,7 @@ impl AskableClient for HubClient {
 
 impl Drop for HubClient {
     fn drop(&mut self) {
-        let uris: Vec<String> = lock(&self.subscriptions).keys().cloned().collect();
+        let uris: Vec<String> = lock(&self.subscriptions).servers.keys().cloned().collect();
         uris.iter().for_each(|uri| self.unsubscribe(uri));
     }
 }

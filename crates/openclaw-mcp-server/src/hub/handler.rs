@@ -27,8 +27,9 @@ use serde_json::{Value, json};
 
 use super::answers::AskableClient as _;
 use super::approver::ClientApprover;
-use super::client::{HubClient, level_of};
+use super::client::{HubClient, LONG_URI, MAX_SUBSCRIPTIONS, level_of, subscription_bytes};
 use super::incoming::{CallRequest, MODERN, ModernRequest, RequestMeta};
+use super::memory::{MAX_SMALL, MAX_URI};
 use super::reply::HubReply;
 use super::running::RunningCall;
 use super::search;
@@ -231,6 +232,10 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         let client = self.own_client(&context, "initialize")?;
+        // It is kept as long as the connection.
+        if serde_json::to_vec(&request).map_or(0, |it| it.len()) > MAX_SMALL {
+            return Err(ErrorData::invalid_params("the request exceeds 64 KiB", None));
+        }
         let capabilities = serde_json::to_value(&request.capabilities).unwrap_or_default();
         client.introduced(&request.client_info.name, &capabilities, &context.peer);
         let answer = self.negotiate_initialize(&request);
@@ -327,6 +332,9 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        if request.uri.len() > MAX_URI {
+            return Err(ErrorData::invalid_params(LONG_URI, None));
+        }
         let view = self.view(&context).await?;
         let Some(server) = view.server_of(&request.uri) else {
             let about = json!({ "uri": request.uri });
@@ -463,11 +471,19 @@ impl ServerHandler for Handler {
         &self,
         asked: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        Some(asked.clone())
+        let mut accepted = asked.clone();
+        if let Some(uris) = &mut accepted.resource_subscriptions {
+            uris.retain(|uri| uri.len() <= MAX_URI);
+            uris.truncate(MAX_SUBSCRIPTIONS);
+        }
+        Some(accepted)
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
         let client = self.client(subscription.request_context())?;
+        let uris = subscription.accepted().resource_subscriptions.iter().flatten();
+        let bytes = uris.map(|uri| subscription_bytes(uri)).sum();
+        let _memory = client.budget.hold_exactly(bytes).map_err(|it| failed(it.to_string()))?;
         tokio::select! {
             () = subscription.cancelled() => {}
             () = super::listen::tell(&client, &subscription) => {}

@@ -17,6 +17,8 @@ const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
 const PROGRESS_KEY: &str = "progressToken";
+/// The memory that a call in progress takes besides its text.
+const CALL: usize = 4 * 1024;
 /// The arguments of a call that has none.
 const NO_ARGUMENTS: &str = "{}";
 
@@ -151,6 +153,15 @@ pub(super) struct CallRequest {
     pub(super) modern: Option<ModernRequest>,
     /// The client's span.
     pub(super) trace: Option<SpanContext>,
+}
+
+impl CallRequest {
+    /// The memory that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let modern = self.modern.as_ref().map_or(0, |it| it.meta.len() + 2 * it.more.len());
+        let text = self.name.len() + self.arguments.get().len() + modern;
+        CALL + text + self.progress.as_ref().map_or(0, String::len)
+    }
 }
 
 /// The parts of a request of 2026-07-28 besides its name and arguments.

@@ -19,13 +19,13 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Abortable, Aborted, BoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use openclaw_protocol::Principal;
+use openclaw_budget::{BudgetSpent, BytePermit, FREE};
 use openclaw_tools::{CallLane, ProgressWatcher, StartedCall};
 use rmcp::ServiceExt as _;
 use rmcp::model::JsonRpcMessage;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::answers::{Abilities, AskableClient as _};
@@ -34,17 +34,16 @@ use super::call::CallFor;
 use super::client::{HubClient, Rights, notification};
 use super::handler::Handler;
 use super::incoming::{CallLine, CallRequest, IncomingMessage, PlainCall, classify};
+use super::memory::{MAX_MESSAGE, MAX_NAME, MAX_PARSED, for_parsing, too_large};
 use super::options::HubClientOptions;
 use super::outbox::{BEHIND, FULL, Outbox, Taken};
 use super::reply::{BUSY, HubReply, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR};
 use super::running::{RunningCall, progress_params};
 use super::slow_lane::{HubSlowLane, ServerRoleMessage};
-use super::{Hub, HubError, listen};
+use super::{Hub, HubCaller, HubError, listen};
 use crate::server::invalid_params;
 use crate::transport::{begins, is_bad_handshake};
 
-/// Maximum length of a line.
-const MAX_LINE: usize = 64 * 1024 * 1024;
 /// Maximum number of requests in progress.
 const MAX_REQUESTS: usize = 1_024;
 /// Maximum number of requests in progress of a client that is behind with reading; further ones are not
@@ -60,6 +59,8 @@ const KEPT: usize = 256 * 1024;
 /// How long a client that has closed its end can wait for replies; then its requests are cancelled. Most
 /// clients close it to end this process, and send a signal after 2 s.
 const LAST_REPLIES: Duration = Duration::from_secs(1);
+/// How long a client may take to send a long line.
+const SENDING: Duration = Duration::from_secs(5 * 60);
 
 /// Why a client was served no longer, besides its own end.
 #[derive(Debug, thiserror::Error)]
@@ -68,31 +69,43 @@ pub enum LinesError {
     #[error(transparent)]
     Hub(#[from] HubError),
     /// It sent a line that is too long.
-    #[error("the client sent a line longer than {} MiB", MAX_LINE / 1024 / 1024)]
+    #[error("the client sent a line longer than {} MiB", MAX_MESSAGE / 1024 / 1024)]
     LineTooLong,
+    /// It took too long to send a line.
+    #[error("the client took more than {} s to send a line", SENDING.as_secs())]
+    LineTooSlow,
+    /// There is no memory for its lines.
+    #[error(transparent)]
+    Memory(#[from] BudgetSpent),
     /// Its pipe broke.
     #[error("connection to the client lost")]
     Io(#[from] io::Error),
 }
 
-/// Serves a client of a principal until it closes its end.
+/// Serves a client until it closes its end.
 ///
 /// # Errors
-/// If it cannot be served, sends a line that is too long, or the connection breaks.
+/// If it cannot be served, sends a line that is too long, too slowly or without memory for it, or the
+/// connection breaks.
 pub async fn serve(
     hub: &Arc<Hub>,
-    principal: Principal,
+    caller: HubCaller,
     options: HubClientOptions,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
 ) -> Result<(), LinesError> {
-    let client = hub.client(principal, options)?;
-    let outbox = Arc::new(Outbox::default());
+    let client = hub.client(caller, options)?;
+    let outbox = Arc::new(Outbox::new(&client.budget));
     client.writes_to(&outbox);
     hub.asks.listen(&client);
     let (to_rmcp, messages) = mpsc::channel(MAX_WAITING);
     let is_open = Arc::new(AtomicBool::new(false));
-    let lane = HubSlowLane { messages, outbox: Arc::clone(&outbox), is_open: Arc::clone(&is_open) };
+    let lane = HubSlowLane {
+        messages,
+        outbox: Arc::clone(&outbox),
+        budget: Arc::clone(&client.budget),
+        is_open: Arc::clone(&is_open),
+    };
     let handler = Handler::of(Arc::clone(&client));
     // Both end with this future, also if it is dropped.
     let _watching = AbortOnDropHandle::new(tokio::spawn(listen::watch(Arc::downgrade(&client))));
@@ -108,6 +121,8 @@ pub async fn serve(
         calls: FuturesUnordered::new(),
         requests: HashMap::new(),
         buffer: Vec::with_capacity(SMALL),
+        memory: client.budget.permit(),
+        unfinished_since: None,
         searched: 0,
         out: Taken::default(),
         rights: None,
@@ -132,8 +147,8 @@ enum InProgress {
     Started(StartedCall),
     /// A call that this task runs.
     Call(AbortHandle),
-    /// A request that `rmcp` answers.
-    Slow,
+    /// A request that `rmcp` answers, with its memory.
+    Slow { _memory: BytePermit },
 }
 
 struct Front {
@@ -146,6 +161,10 @@ struct Front {
     /// By id, as JSON.
     requests: HashMap<Arc<str>, InProgress>,
     buffer: Vec<u8>,
+    /// The memory of the buffer.
+    memory: BytePermit,
+    /// When a long line began that has not arrived as a whole.
+    unfinished_since: Option<Instant>,
     /// Up to here, the buffer contains no line break.
     searched: usize,
     /// What is written next.
@@ -179,6 +198,7 @@ impl Front {
                 return Ok(());
             }
             let has_room = self.has_room();
+            let late = self.unfinished_since.map(|since| since + SENDING);
             tokio::select! {
                 biased;
                 written = output.write(self.out.lines.front()), if !self.out.lines.is_empty() => {
@@ -200,6 +220,7 @@ impl Front {
                     }
                 }
                 () = &mut last_replies, if has_ended => return Ok(()),
+                () = late_line(late), if late.is_some() => return Err(LinesError::LineTooSlow),
                 () = outbox.filled(), if has_room => {}
                 permit = to_rmcp.reserve(), if self.held.is_some() => {
                     if let (Ok(permit), Some(message)) = (permit, self.held.take()) {
@@ -211,6 +232,12 @@ impl Front {
                 {
                     // A client that closes its end still gets the replies to what it has sent.
                     has_ended = read? == 0;
+                    if let Err(spent) = self.memory.resize(self.buffer.len()) {
+                        self.refuse(None, BUSY, &spent.to_string());
+                        let last = output.write_all(self.out.lines.front());
+                        let _ = timeout(LAST_REPLIES, last).await;
+                        return Err(spent.into());
+                    }
                     if has_ended {
                         self.buffer.push(b'\n');
                         last_replies.as_mut().reset(Instant::now() + LAST_REPLIES);
@@ -270,8 +297,15 @@ impl Front {
         let is_searched = self.may_read();
         self.searched = if is_searched { buffer.len() } else { self.searched - start };
         self.buffer = buffer;
+        // Not more than before.
+        let _ = self.memory.resize(self.buffer.len());
+        if self.buffer.len() <= FREE || !is_searched || start > 0 {
+            self.unfinished_since = None;
+        } else {
+            self.unfinished_since.get_or_insert_with(Instant::now);
+        }
         // What waits behind a full queue is longer than a line only if a line was.
-        match self.buffer.len() > MAX_LINE && is_searched {
+        match self.buffer.len() > MAX_MESSAGE && is_searched {
             true => Err(LinesError::LineTooLong),
             false => Ok(()),
         }
@@ -281,7 +315,17 @@ impl Front {
         if line.is_empty() {
             return;
         }
-        match classify(line) {
+        let message = classify(line);
+        if let Some(problem) = too_large(&message, line.len()) {
+            // Not with an id that is too long.
+            let id = match &message {
+                IncomingMessage::Call(call) => Some(call.id),
+                IncomingMessage::Request(id) => Some(*id),
+                _ => None,
+            };
+            return self.refuse(id.filter(|id| id.len() <= MAX_NAME), INVALID_REQUEST, problem);
+        }
+        match message {
             IncomingMessage::Call(call) => self.call(&call, line),
             IncomingMessage::Request(id) | IncomingMessage::Handshake { id, .. } => {
                 self.request(id, line);
@@ -294,7 +338,7 @@ impl Front {
                     }
                 }
                 Some(InProgress::Call(call)) => call.abort(),
-                Some(InProgress::Slow) | None => self.pass(line, None),
+                Some(InProgress::Slow { .. }) | None => self.pass(line, None),
             },
             IncomingMessage::Response(_) | IncomingMessage::Notification => self.pass(line, None),
             IncomingMessage::Batch => {
@@ -376,11 +420,17 @@ impl Front {
         if !self.admits(id) {
             return;
         }
+        let memory = match self.client.budget.hold_exactly(request.bytes()) {
+            Ok(memory) => memory,
+            Err(spent) => return self.refuse(Some(id), BUSY, &spent.to_string()),
+        };
         let (abort, registration) = AbortHandle::new_pair();
         let (id, client) = (Arc::<str>::from(id), Arc::clone(&self.client));
         self.requests.insert(Arc::clone(&id), InProgress::Call(abort));
         let call: BoxFuture<'static, Finished> = match request.modern.take() {
             Some(mut modern) => {
+                // The call counts it itself.
+                drop(memory);
                 let outbox = Arc::clone(&self.outbox);
                 let call = async move {
                     let tell =
@@ -403,7 +453,12 @@ impl Front {
             }
             None => {
                 let scope = Arc::clone(&self.scope);
-                let call = Abortable::new(call(client, scope, request), registration);
+                let call = async move {
+                    let reply = call(client, scope, request).await;
+                    drop(memory);
+                    reply
+                };
+                let call = Abortable::new(call, registration);
                 Box::pin(async move { (id, call.await) })
             }
         };
@@ -418,7 +473,7 @@ impl Front {
         };
         // Notifications of the call come before its reply.
         self.take_outbox();
-        if self.has_room() {
+        if self.has_room() && reply.len() <= FREE {
             self.requests.remove(&id);
             reply.write_line(&id, &mut self.out.lines);
         } else {
@@ -428,9 +483,18 @@ impl Front {
 
     /// Passes a request to `rmcp`.
     fn request(&mut self, id: &str, line: &[u8]) {
-        if self.admits(id) {
-            self.requests.insert(id.into(), InProgress::Slow);
-            self.pass(line, Some(id));
+        if !self.admits(id) {
+            return;
+        }
+        if line.len() > MAX_PARSED {
+            return self.refuse(Some(id), INVALID_REQUEST, "the request exceeds 8 MiB");
+        }
+        match for_parsing(&self.client.budget, line.len()) {
+            Ok(memory) => {
+                self.requests.insert(id.into(), InProgress::Slow { _memory: memory });
+                self.pass(line, Some(id));
+            }
+            Err(spent) => self.refuse(Some(id), BUSY, &spent.to_string()),
         }
     }
 
@@ -484,6 +548,14 @@ impl Drop for Front {
                 call.cancel();
             }
         }
+    }
+}
+
+/// Waits until a line is late.
+async fn late_line(late: Option<Instant>) {
+    match late {
+        Some(late) => sleep_until(late).await,
+        None => std::future::pending().await,
     }
 }
 

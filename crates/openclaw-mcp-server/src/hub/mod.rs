@@ -18,6 +18,7 @@ pub mod http;
 mod incoming;
 pub mod lines;
 mod listen;
+mod memory;
 mod options;
 mod outbox;
 pub(crate) mod parked;
@@ -33,6 +34,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use openclaw_budget::ByteBudget;
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_protocol::Principal;
@@ -63,6 +65,23 @@ pub trait Agents: Send + Sync + 'static {
 
     /// Whether a client without the scope for approvals may approve its own calls, each once.
     fn lets_clients_approve(&self) -> bool;
+}
+
+/// Who makes requests, and the memory that they may take.
+#[derive(Debug, Clone)]
+pub struct HubCaller {
+    /// Who it is.
+    pub principal: Principal,
+    /// The memory of the principal.
+    pub budget: Arc<ByteBudget>,
+}
+
+impl HubCaller {
+    /// The operator, in their own process.
+    #[must_use]
+    pub fn local() -> Self {
+        Self { principal: Principal::Operator, budget: ByteBudget::new(memory::LOCAL) }
+    }
 }
 
 /// Offers the servers of agents to clients of other programs.
@@ -117,10 +136,10 @@ impl Hub {
     /// If there is no such agent, or it has no such server.
     fn client(
         self: &Arc<Self>,
-        principal: Principal,
+        caller: HubCaller,
         options: HubClientOptions,
     ) -> Result<Arc<HubClient>, HubError> {
-        self.new_client(principal, options, false)
+        self.new_client(caller, options, false)
     }
 
     /// Returns a new client that several programs of a principal may be behind.
@@ -129,22 +148,22 @@ impl Hub {
     /// If there is no such agent, or it has no such server.
     fn shared_client(
         self: &Arc<Self>,
-        principal: Principal,
+        caller: HubCaller,
         options: HubClientOptions,
     ) -> Result<Arc<HubClient>, HubError> {
-        self.new_client(principal, options, true)
+        self.new_client(caller, options, true)
     }
 
     fn new_client(
         self: &Arc<Self>,
-        principal: Principal,
+        caller: HubCaller,
         options: HubClientOptions,
         is_shared: bool,
     ) -> Result<Arc<HubClient>, HubError> {
         let agent = self.agent_for(&options)?;
         let number = self.next_client.fetch_add(1, Ordering::Relaxed);
         let hub = Arc::clone(self);
-        Ok(Arc::new(HubClient::new(hub, principal, agent, options, number, is_shared)))
+        Ok(Arc::new(HubClient::new(hub, caller, agent, options, number, is_shared)))
     }
 
     /// Returns the id of the agent of a client.

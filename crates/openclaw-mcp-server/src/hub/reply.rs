@@ -1,5 +1,6 @@
 //! Replies to a client, as JSON text.
 
+use openclaw_budget::BudgetSpent;
 use openclaw_tools::{RawReply, RefusedBy, ToolOutcome};
 use serde_json::{Value, json};
 
@@ -29,6 +30,18 @@ impl HubReply {
     /// An error in our own words.
     pub(super) fn error(code: i64, message: &str) -> Self {
         Self::Error(json!({ "code": code, "message": message }).to_string())
+    }
+
+    /// The error for what there is no memory for.
+    pub(super) fn busy(spent: BudgetSpent) -> Self {
+        Self::error(BUSY, &spent.to_string())
+    }
+
+    /// The size of its JSON.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Result(json) | Self::Error(json) => json.len(),
+        }
     }
 
     /// The reply to a call that was cancelled, where there must be one.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use openclaw_budget::BytePermit;
 use openclaw_protocol::Principal;
 use openclaw_tools::{Progress, ProgressWatcher, StartedCall};
 use rmcp::model::{CustomNotification, ServerNotification};
@@ -22,6 +23,9 @@ use super::parked::{input_required, take_input};
 use super::reply::{BUSY, HubReply, INVALID_PARAMS};
 use super::replying::{CallEvent, CallEvents, ReplyingTask};
 
+/// The memory that a parked call counts at least: so a client cannot take the places of all others.
+const PARKED: usize = 1024 * 1024;
+
 /// A call in progress.
 pub(super) struct RunningCall {
     client: Arc<HubClient>,
@@ -33,6 +37,10 @@ pub(super) struct RunningCall {
     pauses: Option<watch::Receiver<Option<Duration>>>,
     /// Where the answer goes that the client is asked for.
     asked: Option<oneshot::Sender<ClientAnswer>>,
+    /// The memory of the request.
+    memory: BytePermit,
+    /// The size of the request.
+    bytes: usize,
     _scope: Option<Arc<CallScope>>,
 }
 
@@ -95,20 +103,34 @@ impl RunningCall {
         let pauses = can_pause.then(|| watcher.receive_pauses());
         let watcher = (progress.is_some() || can_pause).then_some(watcher);
         let (calling, of_call) = (Arc::clone(client), Arc::clone(&scope));
+        let bytes = request.bytes();
+        let memory = client.budget.hold_exactly(bytes);
+        let refusal = memory.as_ref().err().copied();
+        let memory = memory.unwrap_or_else(|_| client.budget.permit());
         let call = Box::pin(async move {
+            if let Some(spent) = refusal {
+                return HubReply::busy(spent);
+            }
             let watcher = watcher.as_ref();
             let by = CallFor { session: of_call.session(), answers: &*answers, watcher };
             calling.call(&request, by).await
         });
         let (client, work, asked) = (Arc::clone(client), Work::Future(call), None);
-        Self { client, work, events, progress, pauses, asked, _scope: Some(scope) }
+        Self { client, work, events, progress, pauses, asked, memory, bytes, _scope: Some(scope) }
+    }
+
+    /// The client that it is made for.
+    pub(super) fn client(&self) -> &Arc<HubClient> {
+        &self.client
     }
 
     /// A call that was started without a future; its reply is an event.
     pub(super) fn started(client: &Arc<HubClient>, call: StartedCall, events: CallEvents) -> Self {
         let work = Work::Started(CancelOnDrop(Some(call)));
         let client = Arc::clone(client);
-        Self { client, work, events, progress: None, pauses: None, asked: None, _scope: None }
+        let (memory, bytes) = (client.budget.permit(), 0);
+        let (progress, pauses, asked) = (None, None, None);
+        Self { client, work, events, progress, pauses, asked, memory, bytes, _scope: None }
     }
 
     /// Who has made the call.
@@ -182,6 +204,10 @@ impl RunningCall {
     ) -> HubReply {
         self.asked = Some(answer);
         let client = Arc::clone(&self.client);
+        // It waits for minutes.
+        if let Err(spent) = self.memory.resize_exactly(self.bytes.max(PARKED)) {
+            return HubReply::busy(spent);
+        }
         let Some(state) = client.hub.parked.park(self) else {
             return HubReply::error(BUSY, "too many calls wait for input");
         };
@@ -199,6 +225,8 @@ impl RunningCall {
         let missing =
             || HubReply::error(INVALID_PARAMS, "`inputResponses` lacks the requested input");
         let response = take_input(responses).ok_or_else(missing)?;
+        // Less than while it was parked.
+        let _ = self.memory.resize_exactly(self.bytes);
         if let Some(asked) = self.asked.take() {
             // The question may have timed out.
             let _ = asked.send(Ok(response));

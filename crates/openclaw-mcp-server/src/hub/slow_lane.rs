@@ -5,12 +5,14 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use openclaw_budget::ByteBudget;
 use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::mpsc;
 
 use super::outbox::Outbox;
+use super::reply::HubReply;
 
 /// A message for `rmcp`.
 pub(super) type ServerRoleMessage = RxJsonRpcMessage<RoleServer>;
@@ -19,6 +21,7 @@ pub(super) type ServerRoleMessage = RxJsonRpcMessage<RoleServer>;
 pub(super) struct HubSlowLane {
     pub(super) messages: mpsc::Receiver<ServerRoleMessage>,
     pub(super) outbox: Arc<Outbox>,
+    pub(super) budget: Arc<ByteBudget>,
     /// Set before the first response: with the one to `initialize`, the fast lane opens. Any later,
     /// and the first call of a quick client would miss it; any earlier, and a call could overtake
     /// the response.
@@ -39,11 +42,17 @@ impl Transport<RoleServer> for HubSlowLane {
         };
         let answers = answers.and_then(|id| serde_json::to_string(id).ok().map(Arc::from));
         let line = serde_json::to_vec(&item);
+        // While it waits for room.
+        let size = line.as_ref().map_or(0, Vec::len);
+        let memory = self.budget.hold(size);
         let (outbox, is_open) = (Arc::clone(&self.outbox), Arc::clone(&self.is_open));
         async move {
             match line {
-                Ok(line) => {
+                Ok(mut line) => {
                     is_open.store(true, Ordering::Release);
+                    if let (Err(spent), Some(id)) = (&memory, &answers) {
+                        line = HubReply::busy(*spent).into_message(id);
+                    }
                     outbox.send(&line, answers).await;
                 }
                 Err(error) => tracing::warn!(%error, "cannot serialize a message"),

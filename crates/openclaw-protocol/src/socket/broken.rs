@@ -2,6 +2,7 @@
 
 use std::io;
 
+use openclaw_budget::BudgetSpent;
 use tungstenite::error::{CapacityError, Error, ProtocolError};
 
 /// Why a WebSocket can no longer be read or written.
@@ -38,6 +39,9 @@ pub enum SocketError {
     /// The peer does not read.
     #[error("slow consumer")]
     Slow,
+    /// What the peer sends, or does not read, takes too much memory.
+    #[error(transparent)]
+    Memory(BudgetSpent),
 }
 
 impl SocketError {
@@ -51,6 +55,7 @@ impl SocketError {
             Self::NotUtf8 => Some(1007),
             Self::Protocol(_) => Some(1002),
             Self::Slow => Some(1008),
+            Self::Memory(_) => Some(1013),
         }
     }
 }

@@ -14,6 +14,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use openclaw_budget::{ByteBudget, BytePermit};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep, timeout};
@@ -36,6 +37,8 @@ const PIECE: usize = 128 * 1024;
 const FIRST_READ: usize = 4 * 1024;
 /// Read buffer size after [`allow`](Socket::allow).
 const READ: usize = 64 * 1024;
+/// Size of the head of a ping or pong of a client.
+const CONTROL_HEAD: usize = 6;
 /// Maximum number of bytes drained after closing, so that the peer receives the close reason.
 const MAX_DRAINED: usize = 64 * 1024 * 1024;
 
@@ -68,6 +71,12 @@ pub struct Socket {
     unflushed_since: Option<Instant>,
     backlog: Arc<Backlog>,
     stall: Option<Stall>,
+    /// Counts what waits to be sent, and what was received of a message.
+    memory: Option<BytePermit>,
+    /// Bytes received up to the end of the last message.
+    received: u64,
+    /// When the first bytes of the next message were received.
+    unfinished_since: Option<Instant>,
 }
 
 /// Tracks how long nothing was written.
@@ -126,7 +135,32 @@ impl Socket {
             unflushed_since: None,
             backlog: Arc::new(Backlog::new()),
             stall: None,
+            memory: None,
+            received: 0,
+            unfinished_since: None,
         }
+    }
+
+    /// Counts the bytes that wait to be sent, and those of an unfinished message, in this budget.
+    pub fn count_in(&mut self, budget: &Arc<ByteBudget>) {
+        self.memory = Some(budget.permit());
+    }
+
+    /// Returns for how long the peer has been sending one message.
+    #[must_use]
+    pub fn receiving(&self) -> Duration {
+        self.unfinished_since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    /// Updates the bytes in use.
+    fn note_memory(&mut self, queued: usize) -> Result<(), SocketError> {
+        let Some(memory) = &mut self.memory else { return Ok(()) };
+        let unfinished = match self.unfinished_since {
+            Some(_) => self.socket.get_ref().read.saturating_sub(self.received),
+            None => 0,
+        };
+        let unfinished = usize::try_from(unfinished).unwrap_or(usize::MAX);
+        memory.resize(queued.saturating_add(unfinished)).map_err(SocketError::Memory)
     }
 
     /// Sets the maximum size of received messages.
@@ -137,12 +171,14 @@ impl Socket {
     /// Queues a message. [`next`](Self::next) sends it.
     ///
     /// # Errors
-    /// If the queue is full: the peer does not read.
+    /// If the queue is full: the peer does not read. With [`SocketError::Memory`], the message was not
+    /// queued, and the connection is as before.
     pub fn queue(&mut self, text: String) -> Result<(), SocketError> {
         let waiting = self.queued_bytes + text.len();
         if waiting > self.limits.bytes || self.queue.len() >= self.limits.frames {
             return Err(SocketError::Slow);
         }
+        self.note_memory(waiting)?;
         self.queued_bytes = waiting;
         self.queue.push_back((Bytes::from(text), Instant::now()));
         self.note_backlog();
@@ -220,8 +256,17 @@ impl Socket {
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<Utf8Bytes, SocketError>> {
         loop {
             match self.socket.read() {
-                Ok(Message::Text(text)) => return Poll::Ready(Ok(text)),
-                Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => {}
+                Ok(Message::Text(text)) => {
+                    self.received = self.socket.get_ref().read;
+                    self.unfinished_since = None;
+                    self.note_memory(self.queued_bytes)?;
+                    return Poll::Ready(Ok(text));
+                }
+                // These may stand between the parts of a message.
+                Ok(Message::Ping(data) | Message::Pong(data)) => {
+                    self.received += (CONTROL_HEAD + data.len()) as u64;
+                }
+                Ok(Message::Frame(_)) => {}
                 Ok(Message::Binary(_)) => return Poll::Ready(Err(SocketError::Binary)),
                 Ok(Message::Close(frame)) => {
                     // tungstenite has queued the close response.
@@ -232,11 +277,22 @@ impl Socket {
                     return Poll::Ready(Err(SocketError::Closed { code, reason }));
                 }
                 Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.note_unfinished()?;
                     ready!(self.socket.get_ref().poll_readable(cx)).map_err(SocketError::Lost)?;
                 }
                 Err(error) => return Poll::Ready(Err(error.into())),
             }
         }
+    }
+
+    /// Counts what was received of a message.
+    fn note_unfinished(&mut self) -> Result<(), SocketError> {
+        if self.socket.get_ref().read <= self.received {
+            self.unfinished_since = None;
+            return Ok(());
+        }
+        self.unfinished_since.get_or_insert_with(Instant::now);
+        self.note_memory(self.queued_bytes)
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SocketError>> {
@@ -289,7 +345,7 @@ impl Socket {
             self.is_unflushed = true;
             accepted(self.socket.write(Message::Frame(frame)))?;
         }
-        Ok(())
+        self.note_memory(self.queued_bytes)
     }
 
     /// Called while nothing can be written: fails once that lasts too long.

@@ -1,14 +1,26 @@
 //! The bodies of requests and responses. A message that is in memory as a whole is not boxed or copied.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, BodyStream, Full, LengthLimitError, Limited, StreamBody};
+use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit, FREE};
+use tokio::time::{Instant, timeout_at};
+
+use super::super::memory::counted;
+
+/// How long a client may pause within a body.
+const PAUSE: Duration = Duration::from_secs(30);
+/// How long a client may take to send a body.
+const SENDING: Duration = Duration::from_secs(5 * 60);
 
 /// The body of a response.
 #[derive(Debug)]
@@ -17,7 +29,13 @@ pub struct HubBody(Content);
 #[derive(Debug)]
 enum Content {
     Message(Full<Bytes>),
-    Stream(UnsyncBoxBody<Bytes, Infallible>),
+    Stream {
+        body: UnsyncBoxBody<Bytes, Infallible>,
+        /// Counts what the client does not read.
+        budget: Option<Arc<ByteBudget>>,
+        /// The memory of the request.
+        _request: Option<BytePermit>,
+    },
 }
 
 impl From<Bytes> for HubBody {
@@ -31,8 +49,9 @@ impl HubBody {
     pub(super) fn until(self, ended: impl Future<Output = ()> + Send + 'static) -> Self {
         match self.0 {
             Content::Message(_) => self,
-            Content::Stream(body) => {
-                Self::stream(StreamBody::new(BodyStream::new(body).take_until(Box::pin(ended))))
+            Content::Stream { body, budget, _request } => {
+                let body = StreamBody::new(BodyStream::new(body).take_until(Box::pin(ended)));
+                Self(Content::Stream { body: body.boxed_unsync(), budget, _request })
             }
         }
     }
@@ -40,7 +59,17 @@ impl HubBody {
     pub(super) fn stream(
         body: impl Body<Data = Bytes, Error = Infallible> + Send + 'static,
     ) -> Self {
-        Self(Content::Stream(body.boxed_unsync()))
+        Self(Content::Stream { body: body.boxed_unsync(), budget: None, _request: None })
+    }
+
+    /// A stream whose parts count while the client does not read them, as well as its request.
+    pub(super) fn counted_stream(
+        body: impl Body<Data = Bytes, Error = Infallible> + Send + 'static,
+        budget: &Arc<ByteBudget>,
+        request: BytePermit,
+    ) -> Self {
+        let (budget, request) = (Some(Arc::clone(budget)), Some(request));
+        Self(Content::Stream { body: body.boxed_unsync(), budget, _request: request })
     }
 }
 
@@ -54,21 +83,43 @@ impl Body for HubBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.0 {
             Content::Message(body) => Pin::new(body).poll_frame(cx),
-            Content::Stream(body) => Pin::new(body).poll_frame(cx),
+            Content::Stream { body, budget, .. } => {
+                let frame = ready!(Pin::new(body).poll_frame(cx));
+                Poll::Ready(match (frame, budget) {
+                    (Some(Ok(frame)), Some(budget)) => counted_frame(frame, budget).map(Ok),
+                    (frame, _) => frame,
+                })
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             Content::Message(body) => body.is_end_stream(),
-            Content::Stream(body) => body.is_end_stream(),
+            Content::Stream { body, .. } => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Content::Message(body) => body.size_hint(),
-            Content::Stream(body) => body.size_hint(),
+            Content::Stream { body, .. } => body.size_hint(),
+        }
+    }
+}
+
+/// Counts a part of a response until it was sent. Without memory for it, the response ends.
+fn counted_frame(frame: Frame<Bytes>, budget: &Arc<ByteBudget>) -> Option<Frame<Bytes>> {
+    let data = match frame.into_data() {
+        Ok(data) if data.len() > FREE => data,
+        Ok(data) => return Some(Frame::data(data)),
+        Err(frame) => return Some(frame),
+    };
+    match counted(budget, data.into()) {
+        Ok(data) => Some(Frame::data(data)),
+        Err(spent) => {
+            tracing::warn!(%spent, "ended a response to a client of the hub");
+            None
         }
     }
 }
@@ -80,10 +131,18 @@ pub(super) enum BodyError {
     TooLarge,
     /// The client did not send all of it.
     Incomplete,
+    /// The client takes too long.
+    Slow,
+    /// There is no memory for it.
+    Memory(BudgetSpent),
 }
 
-/// Reads the body of a request.
-pub(super) async fn read<B>(body: B, limit: usize) -> Result<Bytes, BodyError>
+/// Reads the body of a request, with the memory that it takes.
+pub(super) async fn read<B>(
+    body: B,
+    limit: usize,
+    budget: &Arc<ByteBudget>,
+) -> Result<(Bytes, BytePermit), BodyError>
 where
     B: Body<Data = Bytes>,
     B::Error: std::error::Error + Send + Sync + 'static,
@@ -93,21 +152,52 @@ where
         return Err(BodyError::TooLarge);
     }
     let mut body = pin!(Limited::new(body, limit));
-    let first = match body.as_mut().frame().await {
-        Some(frame) => frame.map_err(|error| reason(&*error))?.into_data().unwrap_or_default(),
-        None => return Ok(Bytes::new()),
+    // Most messages arrive in one piece, with the head.
+    let first = poll_fn(|cx| Poll::Ready(body.as_mut().poll_frame(cx))).await;
+    let first = match first {
+        Poll::Ready(None) => return Ok((Bytes::new(), budget.permit())),
+        Poll::Ready(Some(frame)) => data(frame)?,
+        Poll::Pending => Bytes::new(),
     };
-    // Most messages arrive in one piece.
     if body.is_end_stream() {
-        return Ok(first);
+        let memory = budget.hold(first.len()).map_err(BodyError::Memory)?;
+        return Ok((first, memory));
     }
+    // Boxed: the future would enlarge that of a call.
+    Box::pin(read_rest(body, first, budget)).await
+}
+
+/// Reads the rest of a body as it arrives.
+async fn read_rest<B>(
+    mut body: Pin<&mut Limited<B>>,
+    first: Bytes,
+    budget: &Arc<ByteBudget>,
+) -> Result<(Bytes, BytePermit), BodyError>
+where
+    B: Body<Data = Bytes>,
+    B::Error: std::error::Error + Send + Sync + 'static,
+{
+    let deadline = Instant::now() + SENDING;
+    let mut memory = budget.hold(first.len()).map_err(BodyError::Memory)?;
     let mut all = Vec::from(first);
-    while let Some(frame) = body.as_mut().frame().await {
-        all.extend_from_slice(
-            &frame.map_err(|error| reason(&*error))?.into_data().unwrap_or_default(),
-        );
+    loop {
+        let until = deadline.min(Instant::now() + PAUSE);
+        let frame = timeout_at(until, body.as_mut().frame()).await;
+        let Some(frame) = frame.map_err(|_| BodyError::Slow)? else { break };
+        let data = data(frame)?;
+        memory.resize(all.len() + data.len()).map_err(BodyError::Memory)?;
+        all.extend_from_slice(&data);
     }
-    Ok(all.into())
+    memory.resize(all.capacity()).map_err(BodyError::Memory)?;
+    Ok((all.into(), memory))
+}
+
+/// Returns the bytes of a frame.
+fn data(
+    frame: Result<Frame<Bytes>, Box<dyn std::error::Error + Send + Sync>>,
+) -> Result<Bytes, BodyError> {
+    let frame = frame.map_err(|error| reason(&*error))?;
+    Ok(frame.into_data().unwrap_or_default())
 }
 
 fn reason(error: &(dyn std::error::Error + Send + Sync + 'static)) -> BodyError {
@@ -116,7 +206,7 @@ fn reason(error: &(dyn std::error::Error + Send + Sync + 'static)) -> BodyError 
 
 #[cfg(test)]
 mod tests {
-    use futures_util::stream;
+    use futures_util::{FutureExt as _, StreamExt as _, stream};
     use http_body_util::StreamBody;
 
     use super::*;
@@ -127,7 +217,9 @@ mod tests {
             .iter()
             .map(|it| Ok::<_, Infallible>(Frame::data(Bytes::from_static(it.as_bytes()))))
             .collect();
-        read(StreamBody::new(stream::iter(frames)), limit).await
+        let budget = ByteBudget::new(usize::MAX);
+        let read = read(StreamBody::new(stream::iter(frames)), limit, &budget).await;
+        read.map(|(body, _)| body)
     }
 
     #[tokio::test]
@@ -138,7 +230,42 @@ mod tests {
         assert_eq!(read_pieces(&["abcd"], 3).await, Err(BodyError::TooLarge));
         assert_eq!(read_pieces(&["ab", "cd"], 3).await, Err(BodyError::TooLarge));
         let [whole, long] = [&b"abc"[..], b"abcd"].map(|it| Full::new(Bytes::from_static(it)));
-        assert_eq!(read(long, 3).await, Err(BodyError::TooLarge));
-        assert_eq!(read(whole, 3).await.unwrap(), "abc");
+        let budget = ByteBudget::new(usize::MAX);
+        assert_eq!(read(long, 3, &budget).await.unwrap_err(), BodyError::TooLarge);
+        assert_eq!(read(whole, 3, &budget).await.unwrap().0, "abc");
+    }
+
+    /// A body that ends with a pause.
+    fn unfinished(bytes: usize) -> impl Body<Data = Bytes, Error = Infallible> {
+        let part = Frame::data(Bytes::from(vec![b'x'; bytes]));
+        StreamBody::new(stream::iter([Ok(part)]).chain(stream::pending()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_makes_no_progress_or_takes_too_long_is_given_up() {
+        let budget = ByteBudget::new(usize::MAX);
+        let start = Instant::now();
+        assert_eq!(read(unfinished(1), 9, &budget).await.unwrap_err(), BodyError::Slow);
+        assert_eq!(start.elapsed(), PAUSE);
+        let slowly = stream::unfold((), |()| async {
+            tokio::time::sleep(PAUSE / 2).await;
+            Some((Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"x"))), ()))
+        });
+        let start = Instant::now();
+        let read = read(StreamBody::new(slowly), 9_999, &budget).await;
+        assert_eq!(read.unwrap_err(), BodyError::Slow);
+        assert_eq!(start.elapsed(), SENDING);
+    }
+
+    #[tokio::test]
+    async fn unfinished_bodies_share_the_memory_of_their_client() {
+        let budget = ByteBudget::new(10 * FREE);
+        let mut first = Box::pin(read(unfinished(6 * FREE), 20 * FREE, &budget));
+        assert!((&mut first).now_or_never().is_none(), "it waits for the rest");
+        assert_eq!(budget.used(), 6 * FREE);
+        let second = read(unfinished(6 * FREE), 20 * FREE, &budget).await;
+        assert_eq!(second.unwrap_err(), BodyError::Memory(BudgetSpent::Own(10 * FREE)));
+        drop(first);
+        assert_eq!(budget.used(), 0);
     }
 }

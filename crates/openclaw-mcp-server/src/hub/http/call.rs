@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
+use openclaw_budget::ByteBudget;
 use openclaw_trace::SpanContext;
 use tokio::time::sleep;
 
@@ -13,12 +14,13 @@ use super::super::answers::AskableClient as _;
 use super::super::call::CallFor;
 use super::super::client::{HubClient, notification};
 use super::super::incoming::{CallLine, CallRequest};
+use super::super::memory::counted;
 use super::super::reply::{
-    HEADER_MISMATCH, HubReply, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY,
+    BUSY, HEADER_MISMATCH, HubReply, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY,
 };
 use super::super::replying::ReplyingTask;
 use super::super::running::{CallStep, RunningCall};
-use super::sessions::{HubSession, SessionCallGuard};
+use super::sessions::{CallRefusal, HubSession, SessionCallGuard};
 use super::streams::{CallStream, PATIENCE};
 use super::{HubBody, VERSION, WITH_POLLING, respond, text};
 
@@ -33,7 +35,10 @@ enum Asking {
 /// What comes next in the reply to a call.
 enum Next {
     Reply(HubReply),
+    /// A notification.
     Event(RunningCall, Vec<u8>),
+    /// A request to the client.
+    Question(RunningCall, Vec<u8>),
     Pause(RunningCall, Duration),
     Cancelled,
 }
@@ -46,9 +51,16 @@ pub(super) async fn legacy(
 ) -> Option<Response<HubBody>> {
     let client = session.client();
     let (answers, events) = ReplyingTask::new(client.abilities());
-    let Some(guard) = session.begin(line.id, &answers) else {
-        let error = HubReply::error(INVALID_REQUEST, "the id is in use by another request");
-        return Some(json(StatusCode::BAD_REQUEST, "null", error));
+    let guard = match session.begin(line.id, &answers) {
+        Ok(guard) => guard,
+        Err(CallRefusal::IdInUse) => {
+            let error = HubReply::error(INVALID_REQUEST, "the id is in use by another request");
+            return Some(json(StatusCode::BAD_REQUEST, "null", error));
+        }
+        Err(CallRefusal::TooMany) => {
+            let error = HubReply::error(BUSY, "too many calls of this session are in progress");
+            return Some(json(StatusCode::TOO_MANY_REQUESTS, line.id, error));
+        }
     };
     // Earlier clients do not expect an event without data.
     let can_pause = text(headers, &VERSION) == Some(WITH_POLLING);
@@ -129,13 +141,19 @@ async fn check_headers(
 }
 
 async fn reply(id: &str, running: RunningCall, asking: Asking) -> Response<HubBody> {
+    let client = Arc::clone(running.client());
     match next(running, &asking).await {
         Next::Reply(reply) => {
             let status =
                 if matches!(asking, Asking::Result) { status(&reply) } else { StatusCode::OK };
-            json(status, id, reply)
+            match counted(&client.budget, reply.into_message(id)) {
+                Ok(message) => respond(status, "application/json", message),
+                Err(spent) => json(StatusCode::OK, id, HubReply::busy(spent)),
+            }
         }
-        first @ (Next::Event(..) | Next::Pause(..)) => events(id.to_owned(), first, asking),
+        first @ (Next::Event(..) | Next::Question(..) | Next::Pause(..)) => {
+            events(id.to_owned(), first, asking, &client.budget)
+        }
         // A cancelled call has no reply: it is a stream that ends without an event.
         Next::Cancelled => super::events(HubBody::from(Bytes::new())),
     }
@@ -147,7 +165,7 @@ async fn next(mut running: RunningCall, asking: &Asking) -> Next {
         CallStep::Tell(method, params) => Next::Event(running, notification(method, &params)),
         CallStep::Ask(question, answer) => match asking {
             Asking::Session { session, .. } => {
-                Next::Event(running, session.question(&question, answer).into_bytes())
+                Next::Question(running, session.question(&question, answer).into_bytes())
             }
             Asking::Result => Next::Reply(running.parked(&question, answer)),
         },
@@ -157,10 +175,14 @@ async fn next(mut running: RunningCall, asking: &Asking) -> Next {
 }
 
 /// Streams what happens during a call, and its reply. A client that stays away cancels its call.
-fn events(id: String, first: Next, asking: Asking) -> Response<HubBody> {
+fn events(id: String, first: Next, asking: Asking, budget: &Arc<ByteBudget>) -> Response<HubBody> {
     let stream = match &asking {
         Asking::Session { session, can_pause, .. } => session.new_stream(*can_pause),
-        Asking::Result => CallStream::new(None, false),
+        Asking::Result => CallStream::new(None, false, budget),
+    };
+    let stream = match stream {
+        Ok(stream) => stream,
+        Err(spent) => return json(StatusCode::OK, &id, HubReply::busy(spent)),
     };
     let response = super::events(stream.body());
     tokio::spawn(async move {
@@ -186,13 +208,28 @@ async fn tell(stream: &CallStream, id: &str, first: Next, asking: &Asking) {
     let mut step = first;
     loop {
         let running = match step {
-            Next::Reply(reply) => return stream.push(&reply.into_message(id)).await,
+            Next::Reply(reply) => {
+                if let Err(spent) = stream.push(&reply.into_message(id)) {
+                    // Without memory for the error, too, the stream just ends.
+                    let _ = stream.push(&HubReply::busy(spent).into_message(id));
+                }
+                return;
+            }
             Next::Event(running, message) => {
-                stream.push(&message).await;
+                stream.offer(&message);
+                running
+            }
+            Next::Question(running, message) => {
+                if let Err(spent) = stream.push(&message) {
+                    tracing::warn!(%spent, "cannot ask a client of the hub; cancelled its call");
+                    drop(running);
+                    let _ = stream.push(&HubReply::busy(spent).into_message(id));
+                    return;
+                }
                 running
             }
             Next::Pause(running, retry) => {
-                stream.pause(retry).await;
+                stream.pause(retry);
                 running
             }
             // A cancelled call has no reply.

@@ -12,33 +12,35 @@ mod sessions;
 mod stateless;
 mod streams;
 
+use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, ALLOW, AsHeaderName, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::Full;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+use openclaw_budget::BudgetSpent;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::Principal;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
 
-use super::Hub;
 use super::client::HubClient;
 use super::handler::{ClientOfRequest, Handler};
 use super::incoming::{IncomingMessage, MODERN, classify};
+use super::memory::{MAX_MESSAGE, MAX_PARSED, MAX_SMALL, for_parsing, too_large};
 use super::options::HubClientOptions;
 use super::reply::{HubReply, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION};
+use super::{Hub, HubCaller};
 use body::BodyError;
 pub use body::HubBody;
 use revocation::Revocations;
 use sessions::{HubSession, Sessions};
 use stateless::StatelessClients;
 
-/// Maximum size of a request's body.
-const MAX_BODY: usize = 64 * 1024 * 1024;
 /// What clients usually accept; compared first, because it is quick.
 const USUAL_ACCEPT: &str = "application/json, text/event-stream";
 /// Maximum length of a version that is quoted, in characters.
@@ -79,7 +81,7 @@ impl HubHttp {
         let manager = Arc::new(manager);
         let mut config = StreamableHttpServerConfig::default();
         config.json_response = true;
-        config.max_request_body_bytes = MAX_BODY;
+        config.max_request_body_bytes = MAX_PARSED;
         // The gateway checks both, for all its paths.
         let config = config.disable_allowed_hosts().disable_allowed_origins();
         let rmcp =
@@ -89,15 +91,15 @@ impl HubHttp {
         Self { hub, rmcp, sessions, stateless, revocations }
     }
 
-    /// Handles a request of a principal. Dropping the future, or the body of the response, cancels a
+    /// Handles a request of a caller. Dropping the future, or the body of the response, cancels a
     /// call; so does [`end_revoked`](Self::end_revoked).
-    pub async fn handle<B>(&self, principal: &Principal, request: Request<B>) -> Response<HubBody>
+    pub async fn handle<B>(&self, caller: &HubCaller, request: Request<B>) -> Response<HubBody>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::error::Error + Send + Sync + 'static,
     {
-        let mut serving = pin!(self.serve(principal, request));
-        let Some(revoked) = self.revocations.of(principal) else { return serving.await };
+        let mut serving = pin!(self.serve(caller, request));
+        let Some(revoked) = self.revocations.of(&caller.principal) else { return serving.await };
         tokio::select! {
             biased;
             response = &mut serving => {
@@ -117,7 +119,7 @@ impl HubHttp {
         }
     }
 
-    async fn serve<B>(&self, principal: &Principal, request: Request<B>) -> Response<HubBody>
+    async fn serve<B>(&self, caller: &HubCaller, request: Request<B>) -> Response<HubBody>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::error::Error + Send + Sync + 'static,
@@ -128,14 +130,14 @@ impl HubHttp {
             Err(error) => return plain(StatusCode::BAD_REQUEST, &error.to_string()),
         };
         match *request.method() {
-            Method::POST => self.post(principal, request, options).await,
-            _ => Box::pin(self.other(principal, request)).await,
+            Method::POST => self.post(caller, request, options).await,
+            _ => Box::pin(self.other(caller, request)).await,
         }
     }
 
     async fn post<B>(
         &self,
-        principal: &Principal,
+        caller: &HubCaller,
         request: Request<B>,
         options: HubClientOptions,
     ) -> Response<HubBody>
@@ -144,14 +146,9 @@ impl HubHttp {
         B::Error: std::error::Error + Send + Sync + 'static,
     {
         let (mut parts, body) = request.into_parts();
-        let body = match body::read(body, MAX_BODY).await {
+        let (body, _memory) = match body::read(body, MAX_MESSAGE, &caller.budget).await {
             Ok(body) => body,
-            Err(BodyError::TooLarge) => {
-                return plain(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
-            }
-            Err(BodyError::Incomplete) => {
-                return plain(StatusCode::BAD_REQUEST, "the request is incomplete");
-            }
+            Err(error) => return bad_body(error),
         };
         if parts.headers.get_all(&SESSION).iter().nth(1).is_some() {
             return plain(StatusCode::BAD_REQUEST, "more than one `Mcp-Session-Id`");
@@ -161,11 +158,14 @@ impl HubHttp {
             // There are no sessions any more.
             parts.headers.remove(&SESSION);
         }
-        let session = match self.session(&parts.headers, principal) {
+        let session = match self.session(&parts.headers, &caller.principal) {
             Ok(session) => session,
             Err(UnknownSession) => return plain(StatusCode::NOT_FOUND, UNKNOWN),
         };
         let message = classify(&body);
+        if let Some(problem) = too_large(&message, body.len()) {
+            return plain(StatusCode::PAYLOAD_TOO_LARGE, problem);
+        }
         if let Some(session) = &session
             && is_legacy(&parts.headers)
         {
@@ -193,8 +193,8 @@ impl HubHttp {
         let opens = session.is_none() && !is_modern;
         let client = match &session {
             Some(session) => Ok(Arc::clone(session.client())),
-            None if opens => self.hub.client(principal.clone(), options),
-            None => self.stateless.client(&self.hub, principal, options),
+            None if opens => self.hub.client(caller.clone(), options),
+            None => self.stateless.client(&self.hub, caller, options),
         };
         let client = match client {
             Ok(client) => client,
@@ -208,38 +208,48 @@ impl HubHttp {
         {
             return call::modern(&client, line.id, request, &parts.headers).await;
         }
+        // The first message of a session is kept as long as the session.
+        let most = if opens { MAX_SMALL } else { MAX_PARSED };
+        if body.len() > most {
+            let words = format!("the request exceeds {} KiB", most / 1024);
+            return plain(StatusCode::PAYLOAD_TOO_LARGE, &words);
+        }
+        let parsing = match for_parsing(&caller.budget, body.len()) {
+            Ok(memory) => memory,
+            Err(spent) => return bad_body(BodyError::Memory(spent)),
+        };
         let is_json = is_for_call(&parts.headers);
         let mut request = Request::from_parts(parts, Full::new(body.clone()));
         request.extensions_mut().insert(ClientOfRequest(Arc::clone(&client)));
         // Boxed: the futures are large, and would enlarge that of a call.
         let response = match opens {
             true => Box::pin(self.open(request, client)).await,
-            false => Box::pin(self.rmcp.handle(request)).await.map(HubBody::stream),
+            false => Box::pin(self.rmcp.handle(request)).await,
         };
         // Of a type that it accepts, so the message is meant, such as one whose id is `null`.
         if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
             let error = HubReply::error(INVALID_REQUEST, "not a JSON-RPC message");
             return call::json(StatusCode::BAD_REQUEST, "null", error);
         }
-        response
+        response.map(|body| HubBody::counted_stream(body, &caller.budget, parsing))
     }
 
     /// Passes on a request that opens a session, if it is valid. That is not cut short when the client
     /// disconnects, or nothing would know the session.
-    async fn open(
-        &self,
-        request: Request<Full<Bytes>>,
-        client: Arc<HubClient>,
-    ) -> Response<HubBody> {
+    async fn open(&self, request: Request<Full<Bytes>>, client: Arc<HubClient>) -> BoxResponse {
         let (rmcp, sessions) = (self.rmcp.clone(), Arc::clone(&self.sessions));
         let opening = tokio::spawn(async move {
             let response = rmcp.handle(request).await;
             if let Some(id) = text(response.headers(), &SESSION) {
                 sessions.open(id, client);
             }
-            response.map(HubBody::stream)
+            response
         });
-        opening.await.unwrap_or_else(|_| empty(StatusCode::INTERNAL_SERVER_ERROR))
+        opening.await.unwrap_or_else(|_| {
+            let mut failed = Response::new(Full::default().boxed());
+            *failed.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+            failed
+        })
     }
 
     /// Returns the session that a request names, if it names one.
@@ -256,7 +266,7 @@ impl HubHttp {
     }
 
     /// Opens the stream of a session, or ends a session.
-    async fn other<B>(&self, principal: &Principal, request: Request<B>) -> Response<HubBody>
+    async fn other<B>(&self, caller: &HubCaller, request: Request<B>) -> Response<HubBody>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::error::Error + Send + Sync + 'static,
@@ -266,7 +276,7 @@ impl HubHttp {
             refused.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
             return refused;
         }
-        let session = match self.session(request.headers(), principal) {
+        let session = match self.session(request.headers(), &caller.principal) {
             Ok(session) => session,
             Err(UnknownSession) => return plain(StatusCode::NOT_FOUND, UNKNOWN),
         };
@@ -284,10 +294,17 @@ impl HubHttp {
                 let body = session.resumed(last);
                 body.map_or_else(|| plain(StatusCode::BAD_REQUEST, over), events)
             }
-            _ => self.rmcp.handle(request).await.map(HubBody::stream),
+            _ => {
+                let response = self.rmcp.handle(request).await;
+                let parsing = caller.budget.permit();
+                response.map(|body| HubBody::counted_stream(body, &caller.budget, parsing))
+            }
         }
     }
 }
+
+/// A response of `rmcp`.
+type BoxResponse = Response<BoxBody<Bytes, Infallible>>;
 
 /// There is no such session, or it is that of another principal.
 struct UnknownSession;
@@ -311,6 +328,22 @@ fn no_handshake(id: &str, headers: &HeaderMap) -> Response<HubBody> {
         "data": { "supported": all, "requested": requested },
     });
     call::json(StatusCode::BAD_REQUEST, id, HubReply::Error(error.to_string()))
+}
+
+/// Returns the response to a request whose body cannot be read.
+fn bad_body(error: BodyError) -> Response<HubBody> {
+    let (status, words) = match error {
+        BodyError::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "the request exceeds 64 MiB".into()),
+        BodyError::Incomplete => (StatusCode::BAD_REQUEST, "the request is incomplete".into()),
+        BodyError::Slow => (StatusCode::REQUEST_TIMEOUT, "the request takes too long".into()),
+        BodyError::Memory(spent @ BudgetSpent::Own(_)) => {
+            (StatusCode::TOO_MANY_REQUESTS, spent.to_string())
+        }
+        BodyError::Memory(spent @ BudgetSpent::Whole(_)) => {
+            (StatusCode::SERVICE_UNAVAILABLE, spent.to_string())
+        }
+    };
+    plain(status, &words)
 }
 
 /// Returns the error for a body that is not a message.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use openclaw_budget::BudgetSpent;
 use openclaw_protocol::Principal;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{SessionId, SessionManager as _};
@@ -29,6 +30,8 @@ use super::streams::CallStream;
 const LIMITS: KeepLimits = KeepLimits { total: 1_000, each: 500 };
 /// A session that is unused for this long is closed when another one is opened.
 const UNUSED: Duration = Duration::from_secs(4 * 60 * 60);
+/// Maximum number of calls in progress of a session.
+const MAX_CALLS: usize = 256;
 /// Maximum number of streams of a session that can be resumed.
 const MAX_STREAMS: usize = 64;
 
@@ -159,14 +162,24 @@ impl HubSession {
         &self.scope
     }
 
-    /// Registers a call; `None` if its id is in use.
-    pub(super) fn begin(&self, id: &str, call: &Arc<ReplyingTask>) -> Option<SessionCallGuard> {
+    /// Registers a call.
+    ///
+    /// # Errors
+    /// If its id is in use, or too many are in progress.
+    pub(super) fn begin(
+        &self,
+        id: &str,
+        call: &Arc<ReplyingTask>,
+    ) -> Result<SessionCallGuard, CallRefusal> {
         let mut open = lock(&self.calls.open);
         if open.iter().any(|(other, _)| &**other == id) {
-            return None;
+            return Err(CallRefusal::IdInUse);
+        }
+        if open.len() >= MAX_CALLS {
+            return Err(CallRefusal::TooMany);
         }
         open.push((id.into(), Arc::clone(call)));
-        Some(SessionCallGuard { calls: Arc::clone(&self.calls), call: Arc::clone(call) })
+        Ok(SessionCallGuard { calls: Arc::clone(&self.calls), call: Arc::clone(call) })
     }
 
     /// Cancels a call. Returns whether there was one.
@@ -178,7 +191,10 @@ impl HubSession {
     }
 
     /// Creates the stream of a call; one that can be resumed unless there are too many.
-    pub(super) fn new_stream(&self, is_primed: bool) -> Arc<CallStream> {
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub(super) fn new_stream(&self, is_primed: bool) -> Result<Arc<CallStream>, BudgetSpent> {
         let mut streams = lock(&self.streams);
         if streams.len() >= MAX_STREAMS
             && let Some(over) = streams.iter().position(|stream| stream.is_over())
@@ -187,11 +203,12 @@ impl HubSession {
         }
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let is_kept = streams.len() < MAX_STREAMS;
-        let stream = CallStream::new(is_kept.then_some(number), is_primed && is_kept);
+        let budget = &self.client().budget;
+        let stream = CallStream::new(is_kept.then_some(number), is_primed && is_kept, budget)?;
         if is_kept {
             streams.push(Arc::clone(&stream));
         }
-        stream
+        Ok(stream)
     }
 
     /// Returns the rest of a stream after this event; `None` if it is no longer kept.
@@ -276,6 +293,15 @@ impl AskableClient for SessionCalls {
             call.log(message);
         }
     }
+}
+
+/// Why a call of a session cannot begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallRefusal {
+    /// Another request has its id.
+    IdInUse,
+    /// Too many calls are in progress.
+    TooMany,
 }
 
 /// Unregisters a call when it is dropped.

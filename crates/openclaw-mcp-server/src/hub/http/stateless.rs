@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::super::client::HubClient;
 use super::super::options::HubClientOptions;
-use super::super::{Hub, HubError};
+use super::super::{Hub, HubCaller, HubError};
 use super::room::KeepLimits;
 
 /// Maximum number of clients.
@@ -28,14 +28,14 @@ struct StatelessClient {
 }
 
 impl StatelessClients {
-    /// Returns the client for requests of a principal with these options.
+    /// Returns the client for requests of a caller with these options.
     pub(super) fn client(
         &self,
         hub: &Arc<Hub>,
-        principal: &Principal,
+        caller: &HubCaller,
         options: HubClientOptions,
     ) -> Result<Arc<HubClient>, HubError> {
-        let key = (principal.clone(), options.query());
+        let key = (caller.principal.clone(), options.query());
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let used = Instant::now();
         // The agent of a kept client may have been removed, or become known.
@@ -43,10 +43,10 @@ impl StatelessClients {
             found.used = used;
             return Ok(Arc::clone(&found.client));
         }
-        let client = hub.shared_client(principal.clone(), options)?;
+        let client = hub.shared_client(caller.clone(), options)?;
         kept.remove(&key);
         let all = kept.iter().map(|(key, it)| (key, &key.0, it.used));
-        if let Some(displaced) = LIMITS.displaced(principal, all).cloned() {
+        if let Some(displaced) = LIMITS.displaced(&caller.principal, all).cloned() {
             kept.remove(&displaced);
         }
         kept.insert(key, StatelessClient { client: Arc::clone(&client), used });

@@ -11,13 +11,19 @@ use bytes::Bytes;
 use futures_util::stream;
 use http_body::Frame;
 use http_body_util::StreamBody;
+use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit, FREE};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::super::memory::counted;
 use super::HubBody;
 
-/// How many events wait for a client that does not read. Its call is not continued meanwhile.
+/// With this many events, or bytes of them, that wait for a client that does not read, notifications are
+/// dropped.
 const MAX_WAITING: usize = 16;
+const MAX_WAITING_BYTES: usize = 1024 * 1024;
+/// The memory that a stream takes, with the call that it belongs to.
+const STREAM: usize = 4 * 1024;
 /// How many events are kept after they were sent, and how many bytes of them.
 const MAX_KEPT: (usize, usize) = (16, 256 * 1024);
 /// How long a call goes on without a connection to its client, and its last events are kept.
@@ -32,9 +38,11 @@ pub(super) struct CallStream {
     /// Its number in the session; without one it cannot be resumed.
     number: Option<u64>,
     state: watch::Sender<State>,
+    /// The memory of the client.
+    budget: Arc<ByteBudget>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     /// The kept events, and those that wait.
     events: VecDeque<Bytes>,
@@ -48,9 +56,43 @@ struct State {
     is_over: bool,
     /// How long the client is to wait until it requests the rest, if it is.
     paused: Option<Duration>,
+    /// The size of the small events: a large one counts itself.
+    bytes: usize,
+    /// The memory of the stream with its small events.
+    memory: BytePermit,
+}
+
+/// The size of a small event; zero for a large one.
+fn small(event: &Bytes) -> usize {
+    if event.len() <= FREE { event.len() } else { 0 }
 }
 
 impl State {
+    fn new(memory: BytePermit) -> Self {
+        let (events, paused) = (VecDeque::new(), None);
+        let (first, unsent, reader, bytes) = (0, 0, 0, 0);
+        Self {
+            events,
+            first,
+            unsent,
+            reader,
+            is_read: false,
+            is_over: false,
+            paused,
+            bytes,
+            memory,
+        }
+    }
+
+    /// Adds an event.
+    fn add(&mut self, event: Bytes) -> Result<(), BudgetSpent> {
+        let bytes = self.bytes + small(&event);
+        self.memory.resize_exactly(STREAM + bytes)?;
+        self.bytes = bytes;
+        self.events.push_back(event);
+        Ok(())
+    }
+
     fn event(&self, number: u64) -> Option<&Bytes> {
         self.events.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
     }
@@ -75,9 +117,14 @@ impl State {
             if count <= most && bytes <= most_bytes {
                 break;
             }
-            bytes -= self.events.pop_front().map_or(0, |event| event.len());
+            if let Some(event) = self.events.pop_front() {
+                bytes -= event.len();
+                self.bytes -= small(&event);
+            }
             self.first += 1;
         }
+        // Less than before.
+        let _ = self.memory.resize_exactly(STREAM + self.bytes);
         Some(event)
     }
 }
@@ -85,12 +132,20 @@ impl State {
 impl CallStream {
     /// Creates a stream: with a number if it can be resumed. If it `is_primed`, its first event is an
     /// empty one, so that the client has an id before anything happens.
-    pub(super) fn new(number: Option<u64>, is_primed: bool) -> Arc<Self> {
-        let stream = Self { number, state: watch::Sender::default() };
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub(super) fn new(
+        number: Option<u64>,
+        is_primed: bool,
+        budget: &Arc<ByteBudget>,
+    ) -> Result<Arc<Self>, BudgetSpent> {
+        let state = State::new(budget.hold_exactly(STREAM)?);
+        let stream = Self { number, state: watch::Sender::new(state), budget: Arc::clone(budget) };
         if is_primed {
-            stream.append(&format!("retry: {}\ndata: \n\n", RETRY.as_millis()).into_bytes());
+            stream.append(&format!("retry: {}\ndata: \n\n", RETRY.as_millis()).into_bytes())?;
         }
-        Arc::new(stream)
+        Ok(Arc::new(stream))
     }
 
     pub(super) fn number(&self) -> Option<u64> {
@@ -101,16 +156,31 @@ impl CallStream {
         self.state.borrow().is_over
     }
 
-    /// Adds a message. Waits while too many events wait for the client.
-    pub(super) async fn push(&self, message: &[u8]) {
-        self.room().await;
-        self.append(&[b"event: message\ndata: ", message, b"\n\n"].concat());
+    /// Adds a message that the client needs.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub(super) fn push(&self, message: &[u8]) -> Result<(), BudgetSpent> {
+        self.append(&[b"event: message\ndata: ", message, b"\n\n"].concat())
+    }
+
+    /// Adds a notification. It is dropped while too many events wait for the client: waiting would keep
+    /// the result of the call in memory that nothing counts.
+    pub(super) fn offer(&self, message: &[u8]) {
+        let has_room = {
+            let state = self.state.borrow();
+            state.end() - state.unsent < MAX_WAITING as u64 && state.bytes < MAX_WAITING_BYTES
+        };
+        if has_room {
+            // Dropped without memory, too.
+            let _ = self.push(message);
+        }
     }
 
     /// Closes the connection: the client requests the rest after this time.
-    pub(super) async fn pause(&self, retry: Duration) {
-        self.room().await;
-        self.append(&format!("retry: {}\ndata: \n\n", retry.as_millis()).into_bytes());
+    pub(super) fn pause(&self, retry: Duration) {
+        // Without memory for it, the client waits for the usual time.
+        let _ = self.append(&format!("retry: {}\ndata: \n\n", retry.as_millis()).into_bytes());
         self.state.send_modify(|state| state.paused = Some(retry));
     }
 
@@ -119,17 +189,14 @@ impl CallStream {
         self.state.send_modify(|state| state.is_over = true);
     }
 
-    async fn room(&self) {
-        let has_room = |state: &State| state.end() - state.unsent < MAX_WAITING as u64;
-        let _ = self.state.subscribe().wait_for(has_room).await;
-    }
-
-    fn append(&self, event: &[u8]) {
+    fn append(&self, event: &[u8]) -> Result<(), BudgetSpent> {
+        let mut added = Ok(());
         self.state.send_modify(|state| {
             let id = self.number.map(|number| format!("id: {PREFIX}{number}-{}\n", state.end()));
             let event = [id.unwrap_or_default().as_bytes(), event].concat();
-            state.events.push_back(event.into());
+            added = counted(&self.budget, event).and_then(|event| state.add(event));
         });
+        added
     }
 
     /// Waits until the call is not worth continuing: no client has read the stream for long, or
@@ -227,17 +294,21 @@ mod tests {
         Some(String::from_utf8(frame.unwrap().into_data().unwrap().to_vec()).unwrap())
     }
 
+    fn open(number: Option<u64>, is_primed: bool) -> Arc<CallStream> {
+        CallStream::new(number, is_primed, &ByteBudget::new(usize::MAX)).unwrap()
+    }
+
     fn waits(body: &mut HubBody) -> bool {
         body.frame().now_or_never().is_none()
     }
 
     #[tokio::test]
     async fn a_stream_is_resumed_after_the_last_event_that_was_received() {
-        let stream = CallStream::new(Some(3), true);
+        let stream = open(Some(3), true);
         let mut first = stream.body();
         assert_eq!(next(&mut first).unwrap(), "id: call-3-0\nretry: 1000\ndata: \n\n");
-        stream.push(b"1").await;
-        stream.push(b"2").await;
+        stream.push(b"1").unwrap();
+        stream.push(b"2").unwrap();
         let event =
             |number: u64| format!("id: call-3-{number}\nevent: message\ndata: {number}\n\n");
         assert_eq!(next(&mut first).unwrap(), event(1));
@@ -247,7 +318,7 @@ mod tests {
         assert_eq!(next(&mut first), None, "the newer connection reads");
         drop(first);
         assert_eq!(next(&mut second).unwrap(), event(2));
-        stream.push(b"3").await;
+        stream.push(b"3").unwrap();
         stream.end();
         assert_eq!(next(&mut second).unwrap(), event(3));
         assert_eq!(next(&mut second), None);
@@ -260,47 +331,62 @@ mod tests {
 
     #[tokio::test]
     async fn a_pause_closes_the_connection_and_the_next_one_reads_on() {
-        let stream = CallStream::new(Some(1), false);
+        let stream = open(Some(1), false);
         let mut first = stream.body();
-        stream.pause(Duration::from_millis(500)).await;
+        stream.pause(Duration::from_millis(500));
         assert_eq!(next(&mut first).unwrap(), "id: call-1-0\nretry: 500\ndata: \n\n");
         assert_eq!(next(&mut first), None);
         drop(first);
         let mut second = stream.resumed(0).unwrap();
         assert!(waits(&mut second));
-        stream.push(b"{}").await;
+        stream.push(b"{}").unwrap();
         assert_eq!(next(&mut second).unwrap(), "id: call-1-1\nevent: message\ndata: {}\n\n");
     }
 
     #[tokio::test]
     async fn events_are_bounded_whether_they_wait_or_are_kept() {
-        let stream = CallStream::new(Some(1), false);
+        let stream = open(Some(1), false);
         let mut body = stream.body();
-        for _ in 0..MAX_WAITING {
-            stream.push(b"x").now_or_never().expect("there is room");
+        for _ in 0..MAX_WAITING + 3 {
+            stream.offer(b"x");
         }
-        assert!(stream.push(b"x").now_or_never().is_none());
+        assert_eq!(stream.state.borrow().end(), MAX_WAITING as u64, "notifications are dropped");
         for _ in 0..MAX_WAITING {
             next(&mut body).unwrap();
         }
-        stream.push(&vec![b'x'; MAX_KEPT.1]).now_or_never().expect("there is room");
+        stream.push(&vec![b'x'; MAX_KEPT.1]).unwrap();
         next(&mut body).unwrap();
         assert_eq!(stream.state.borrow().events.len(), 0, "the last one is too large to keep");
         assert!(stream.resumed(3).is_none());
         let mut body = stream.resumed(16).unwrap();
         for _ in 0..2 * MAX_KEPT.0 {
-            stream.push(b"x").await;
+            stream.push(b"x").unwrap();
             next(&mut body).unwrap();
         }
         assert_eq!(stream.state.borrow().events.len(), MAX_KEPT.0);
     }
 
+    #[tokio::test]
+    async fn results_that_are_not_read_share_the_memory_of_their_client() {
+        let budget = ByteBudget::new(1024 * 1024);
+        let streams = [1, 2].map(|number| CallStream::new(Some(number), false, &budget).unwrap());
+        let large = vec![b'x'; 600 * 1024];
+        streams[0].push(&large).unwrap();
+        assert!(streams[1].push(&large).is_err(), "both together are too large");
+        streams[1].push(b"small").unwrap();
+        let mut body = streams[0].body();
+        assert!(next(&mut body).unwrap().len() > large.len());
+        streams[1].push(&large).expect("the first result was sent");
+        drop((body, streams));
+        assert_eq!(budget.used(), 0);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_call_is_abandoned_when_its_client_stays_away() {
-        let at_once = CallStream::new(None, false);
+        let at_once = open(None, false);
         drop(at_once.body());
         at_once.abandoned().now_or_never().expect("it cannot be resumed");
-        let stream = CallStream::new(Some(1), false);
+        let stream = open(Some(1), false);
         let body = stream.body();
         assert!(timeout(2 * PATIENCE, stream.abandoned()).await.is_err());
         drop(body);
