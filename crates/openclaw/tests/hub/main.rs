@@ -13,5 +13,6 @@ mod http;
 mod http_messages;
 mod names;
 mod place;
+mod principals;
 mod results;
 mod with_gateway;
