@@ -19,6 +19,13 @@ use crate::token::TokenResponse;
 /// The error code for a client that is unknown, or failed to authenticate.
 const INVALID_CLIENT: &str = "invalid_client";
 
+/// Whether a renewed token is bound to the key of the grant, if it has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Binding {
+    Kept,
+    Dropped,
+}
+
 impl Authorizer {
     /// Renews a grant, once for all tasks and processes that need it.
     ///
@@ -26,14 +33,32 @@ impl Authorizer {
     /// sent, the response is still stored; with rotation it has the only valid refresh token. Its
     /// requests have timeouts.
     pub(crate) fn renew(&self, stale: &Arc<Grant>) -> BoxFuture<'_, Result<Arc<Grant>, AuthError>> {
+        self.renew_as(stale, Binding::Kept)
+    }
+
+    /// Like [`renew`](Self::renew), for a token that is no longer bound to a key: the MCP server takes
+    /// no others. The authorization server may insist on the key; then a login is necessary, which
+    /// does not use one.
+    pub(crate) fn renew_unbound(
+        &self,
+        stale: &Arc<Grant>,
+    ) -> BoxFuture<'_, Result<Arc<Grant>, AuthError>> {
+        self.renew_as(stale, Binding::Dropped)
+    }
+
+    fn renew_as(
+        &self,
+        stale: &Arc<Grant>,
+        binding: Binding,
+    ) -> BoxFuture<'_, Result<Arc<Grant>, AuthError>> {
         let (this, stale) = (self.clone(), Arc::clone(stale));
-        let renewal = tokio::spawn(async move { Box::pin(this.renew_now(&stale)).await });
+        let renewal = tokio::spawn(async move { Box::pin(this.renew_now(&stale, binding)).await });
         let aborted = || Err(AuthError::Store("the refresh was aborted".into()));
         Box::pin(async move { renewal.await.unwrap_or_else(|_| aborted()) })
     }
 
     /// The transaction of [`store`](crate::store).
-    async fn renew_now(&self, stale: &Grant) -> Result<Arc<Grant>, AuthError> {
+    async fn renew_now(&self, stale: &Grant, binding: Binding) -> Result<Arc<Grant>, AuthError> {
         let _one_at_a_time = self.0.renewal.lock().await;
         let is_other = |grant: &Grant| grant.access_token != stale.access_token;
         if let Some(current) = self.0.current.load_full().filter(|current| is_other(current)) {
@@ -41,7 +66,7 @@ impl Authorizer {
         }
         let store = &self.0.options.store;
         let lease = store.lock(&self.0.key, LOCK_PATIENCE).await?;
-        let (grant, was_interrupted) = match store.load(&self.0.key).await? {
+        let (mut grant, was_interrupted) = match store.load(&self.0.key).await? {
             None => {
                 self.adopt(None);
                 return Err(AuthError::LoginRequired);
@@ -54,6 +79,13 @@ impl Authorizer {
             }
             Some(stored) => (stored.grant, stored.refreshing_since.is_some()),
         };
+        if binding == Binding::Dropped {
+            tracing::info!(server = %self.0.key.server, "the server takes no tokens bound to a key");
+            grant.bearer_only = true;
+            if grant.refresh_token.is_none() {
+                store.save(&lease, &grant).await?;
+            }
+        }
         let Some(refresh_token) = &grant.refresh_token else {
             return match self.0.options.settings.grant {
                 GrantType::AuthorizationCode => Err(AuthError::LoginRequired),
@@ -66,8 +98,8 @@ impl Authorizer {
         };
         let client = grant.client.clone().with_settings(&self.0.options.settings)?;
         store.mark_refreshing(&lease, jwt::now_signed()).await?;
-        let endpoint =
-            self.endpoint(&grant.token_endpoint, &client, &grant.resource, grant.dpop.as_ref());
+        let dpop = grant.dpop.as_ref().filter(|_| binding == Binding::Kept);
+        let endpoint = self.endpoint(&grant.token_endpoint, &client, &grant.resource, dpop);
         let response = endpoint.refresh(refresh_token, &[]).await;
         self.count_refresh(response.is_ok());
         match response {
@@ -79,7 +111,7 @@ impl Authorizer {
                 self.adopt(Some(Arc::clone(&renewed)));
                 Ok(renewed)
             }
-            Err(error) if ends_grant(&client, &error) => {
+            Err(error) if ends_grant(&client, &error, binding) => {
                 // It will not be accepted another time: only a login helps.
                 tracing::warn!(
                     server = %self.0.key.server, %error, was_interrupted,
@@ -120,6 +152,7 @@ pub(crate) fn issued(
         scopes: requested,
         access_token: response.access_token.clone(),
         dpop,
+        bearer_only: false,
         issued_at: now,
         expires_at: None,
         refresh_token: None,
@@ -130,10 +163,13 @@ pub(crate) fn issued(
 
 /// Whether the authorization server no longer knows the refresh token or the client. Other errors,
 /// such as a wrong secret in the configuration, can be corrected.
-fn ends_grant(client: &ClientIdentity, error: &AuthError) -> bool {
+fn ends_grant(client: &ClientIdentity, error: &AuthError, binding: Binding) -> bool {
     let AuthError::Rejected { code, .. } = error else { return false };
     let is_registered_anew = client.registration == Registration::Dynamic;
-    code == "invalid_grant" || (code == INVALID_CLIENT && is_registered_anew)
+    // The refresh tokens of public clients are bound, too (RFC 9449, section 5).
+    code == "invalid_grant"
+        || (code == INVALID_CLIENT && is_registered_anew)
+        || binding == Binding::Dropped
 }
 
 /// Returns a grant that cannot be renewed. A client that the authorization server does not know is

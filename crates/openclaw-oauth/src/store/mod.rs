@@ -88,6 +88,14 @@ pub trait GrantStore: Send + Sync + fmt::Debug {
     /// finish the same login, only one gets `true`.
     async fn delete_login(&self, key: &GrantKey) -> Result<bool, AuthError>;
 
+    /// Returns the authorization server that the user has confirmed. It stays when the grant is
+    /// deleted.
+    async fn issuer(&self, key: &GrantKey) -> Result<Option<String>, AuthError>;
+
+    /// Stores the authorization server that the user has confirmed, and replaces an earlier one.
+    /// Durable when it returns.
+    async fn save_issuer(&self, key: &GrantKey, issuer: &str) -> Result<(), AuthError>;
+
     /// Fails if a grant could not be saved. To be called before a browser opens.
     async fn check_writable(&self) -> Result<(), AuthError>;
 

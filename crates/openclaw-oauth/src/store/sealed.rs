@@ -40,6 +40,7 @@ impl SealedFiles {
         self.folder.join(match kind {
             EnvelopeKind::Grant => format!("{stem}.json"),
             EnvelopeKind::Login => format!("{stem}.login.json"),
+            EnvelopeKind::Issuer => format!("{stem}.issuer.json"),
         })
     }
 

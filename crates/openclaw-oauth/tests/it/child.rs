@@ -236,6 +236,14 @@ impl GrantStore for SteppedStore {
         self.store.delete_login(key).await
     }
 
+    async fn issuer(&self, key: &GrantKey) -> Result<Option<String>, AuthError> {
+        self.store.issuer(key).await
+    }
+
+    async fn save_issuer(&self, key: &GrantKey, issuer: &str) -> Result<(), AuthError> {
+        self.store.save_issuer(key, issuer).await
+    }
+
     async fn check_writable(&self) -> Result<(), AuthError> {
         self.store.check_writable().await
     }

@@ -4,12 +4,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use openclaw_config::{HttpServer, OAuthGrant, ProxySetting};
+use openclaw_config::{DpopSetting, HttpServer, OAuthGrant, ProxySetting};
 use openclaw_metrics::ServerSeries;
 use openclaw_oauth::authorizer::{Authorizer, AuthorizerOptions};
 use openclaw_oauth::http::{AuthHttpClient, HttpOptions};
 use openclaw_oauth::login::LoginPrompt;
-use openclaw_oauth::settings::{AuthSettings, Enterprise, GrantType};
+use openclaw_oauth::settings::{AuthSettings, DpopUse, Enterprise, GrantType};
 use openclaw_oauth::store::GrantStore;
 use openclaw_secrets::{Resolver, SecretString, SecretTemplate};
 
@@ -123,5 +123,10 @@ async fn settings(config: &HttpServer, resolver: &Resolver) -> Result<AuthSettin
         scopes: oauth.scopes.clone(),
         client_metadata_url: oauth.client_metadata_url.as_ref().map(|it| it.expose().clone()),
         grant,
+        dpop: match oauth.dpop {
+            DpopSetting::Auto => DpopUse::Auto,
+            DpopSetting::Always => DpopUse::Always,
+            DpopSetting::Never => DpopUse::Never,
+        },
     })
 }
