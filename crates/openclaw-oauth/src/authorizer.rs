@@ -22,6 +22,7 @@ use crate::grant::{Grant, GrantKey};
 use crate::http::{AuthHttpClient, HttpOptions};
 use crate::jwt;
 use crate::login::LoginPrompt;
+use crate::refresh::Renewals;
 use crate::server_hints::ServerHints;
 use crate::settings::{AuthSettings, DpopUse};
 use crate::store::{GrantStore, KeyPlace, Version};
@@ -58,6 +59,8 @@ pub struct AuthorizerOptions {
     pub logs_in: bool,
     /// The port of the redirect URL; a free one if `None`.
     pub redirect_port: Option<u16>,
+    /// The refreshes in progress in this process.
+    pub renewals: Renewals,
     /// Where refreshes are counted.
     pub series: Option<Arc<ServerSeries>>,
 }
@@ -84,6 +87,7 @@ impl AuthorizerOptions {
             prompt: None,
             logs_in: false,
             redirect_port: None,
+            renewals: Renewals::default(),
             series: None,
         })
     }

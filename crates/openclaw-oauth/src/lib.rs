@@ -23,7 +23,7 @@ pub mod jwt;
 pub mod login;
 pub mod metadata;
 mod obtain;
-mod refresh;
+pub mod refresh;
 mod registration;
 pub mod secret;
 pub mod server_hints;

@@ -1,9 +1,12 @@
 //! Refreshes: a token that expires is replaced, once for all tasks and processes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use openclaw_metrics::labels::Success;
+use tokio::sync::RwLock;
+use tokio::time::timeout;
 
 use crate::authorizer::{Authorizer, LOCK_PATIENCE};
 use crate::challenge::Scheme;
@@ -16,6 +19,8 @@ use crate::metadata::Discovery;
 use crate::settings::GrantType;
 use crate::token::TokenResponse;
 
+/// How long the end of the process waits for refreshes.
+const PATIENCE_AT_END: Duration = Duration::from_secs(5);
 /// The error code for a client that is unknown, or failed to authenticate.
 const INVALID_CLIENT: &str = "invalid_client";
 
@@ -24,6 +29,20 @@ const INVALID_CLIENT: &str = "invalid_client";
 enum Binding {
     Kept,
     Dropped,
+}
+
+/// The refreshes in progress in this process. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Renewals(Arc<RwLock<()>>);
+
+impl Renewals {
+    /// Waits until no request for a new token is in progress, but not for long. Call it before the
+    /// process ends: with rotation, the response has the only valid refresh token.
+    pub async fn finished(&self) {
+        if timeout(PATIENCE_AT_END, self.0.write()).await.is_err() {
+            tracing::warn!("a token is still being renewed; a login may be necessary");
+        }
+    }
 }
 
 impl Authorizer {
@@ -79,6 +98,12 @@ impl Authorizer {
             }
             Some(stored) => (stored.grant, stored.refreshing_since.is_some()),
         };
+        if was_interrupted && let Some(grant) = store.recover(&lease).await? {
+            tracing::info!(server = %self.0.key.server, "recovered the token of an interrupted refresh");
+            let grant = Arc::new(grant);
+            self.adopt(Some(Arc::clone(&grant)));
+            return Ok(grant);
+        }
         if binding == Binding::Dropped {
             tracing::info!(server = %self.0.key.server, "the server takes no tokens bound to a key");
             grant.bearer_only = true;
@@ -97,6 +122,7 @@ impl Authorizer {
             };
         };
         let client = grant.client.clone().with_settings(&self.0.options.settings)?;
+        let _in_progress = self.0.options.renewals.0.read().await;
         store.mark_refreshing(&lease, jwt::now_signed()).await?;
         let dpop = grant.dpop.as_ref().filter(|_| binding == Binding::Kept);
         let endpoint = self.endpoint(&grant.token_endpoint, &client, &grant.resource, dpop);

@@ -16,6 +16,7 @@ use openclaw_oauth::authorizer::Authorizer;
 use openclaw_oauth::error::AuthError;
 use openclaw_oauth::grant::{Grant, GrantKey};
 use openclaw_oauth::login::{LoginPrompt, LoginRequest, Logout, PromptResponse};
+use openclaw_oauth::refresh::Renewals;
 use openclaw_oauth::store::{FileStore, GrantStore as _, KeyOptions};
 use openclaw_testkit::oauth::Browser;
 use openclaw_testkit::{OAuthPeer, OidcOptions, Peers};
@@ -125,6 +126,7 @@ fn setup_with(state: &Path, user: &Arc<User>) -> FleetSetup {
         prompt: Some(prompt),
         logs_in: false,
         client_metadata_url: None,
+        renewals: Renewals::default(),
     });
     setup
 }

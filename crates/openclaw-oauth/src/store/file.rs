@@ -98,6 +98,27 @@ impl GrantStore for FileStore {
         self.save_grant(lease, &stored.grant, Some(at)).await
     }
 
+    async fn recover(&self, lease: &GrantLock) -> Result<Option<Grant>, AuthError> {
+        let Some(stored) = self.load(lease.key()).await? else { return Ok(None) };
+        let mut newest: Option<Grant> = None;
+        for content in self.files.unfinished(lease, EnvelopeKind::Grant).await {
+            let Ok(found) = self.parse(lease.key(), &content, stored.version) else { continue };
+            let (grant, than) = (found.grant, newest.as_ref().unwrap_or(&stored.grant));
+            // Of the same login, and not the stored one with its mark.
+            if found.refreshing_since.is_none()
+                && grant.logged_in_at == stored.grant.logged_in_at
+                && grant.issued_at >= than.issued_at
+                && grant.access_token != stored.grant.access_token
+            {
+                newest = Some(grant);
+            }
+        }
+        if let Some(grant) = &newest {
+            self.save(lease, grant).await?;
+        }
+        Ok(newest)
+    }
+
     async fn delete(&self, lease: &GrantLock) -> Result<bool, AuthError> {
         self.files.remove(lease.key(), EnvelopeKind::Grant).await
     }

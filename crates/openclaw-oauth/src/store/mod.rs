@@ -16,9 +16,10 @@
 //!
 //! A crash leaves the old grant without mark (before 2), the old grant with the mark (2 to 4), or
 //! the new grant (after 4); never a part of one. A marked grant whose lease is free was interrupted:
-//! its refresh token may have been used. Try it once; if it is rejected, a login is necessary. If
-//! the request certainly was not sent or was rejected, [`save`](GrantStore::save) the old grant to
-//! remove the mark.
+//! its refresh token may have been used. [`recover`](GrantStore::recover) completes a save that has
+//! begun. Else try the refresh token once: some servers accept it for a while after a rotation. If it
+//! is rejected, a login is necessary. If the request certainly was not sent or was rejected,
+//! [`save`](GrantStore::save) the old grant to remove the mark.
 //!
 //! Writes complete and keep the lock even if their caller is cancelled. Steps 3 and 4 as a whole do
 //! not: run them in a task that outlives the caller.
@@ -65,6 +66,10 @@ pub trait GrantStore: Send + Sync + fmt::Debug {
     /// Marks the stored grant: a refresh begins `at` this time, in Unix seconds. Durable when it
     /// returns. Fails with [`AuthError::LoginRequired`] if there is no grant.
     async fn mark_refreshing(&self, lease: &GrantLock, at: i64) -> Result<Version, AuthError>;
+
+    /// Completes the save of a process that was killed between the response and the end of its save,
+    /// and returns the grant. `None` if there is none that is newer than the stored one.
+    async fn recover(&self, lease: &GrantLock) -> Result<Option<Grant>, AuthError>;
 
     /// Deletes a grant. Returns whether there was one, readable or not.
     async fn delete(&self, lease: &GrantLock) -> Result<bool, AuthError>;

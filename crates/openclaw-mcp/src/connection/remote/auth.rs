@@ -9,6 +9,7 @@ use openclaw_metrics::ServerSeries;
 use openclaw_oauth::authorizer::{Authorizer, AuthorizerOptions};
 use openclaw_oauth::http::{AuthHttpClient, HttpOptions};
 use openclaw_oauth::login::LoginPrompt;
+use openclaw_oauth::refresh::Renewals;
 use openclaw_oauth::settings::{AuthSettings, DpopUse, Enterprise, GrantType};
 use openclaw_oauth::store::GrantStore;
 use openclaw_secrets::{Resolver, SecretString, SecretTemplate};
@@ -30,6 +31,8 @@ pub struct AuthContext {
     pub logs_in: bool,
     /// The URL of our client metadata document, for servers whose entry names none.
     pub client_metadata_url: Option<Url>,
+    /// The refreshes in progress; the end of a fleet waits for them.
+    pub renewals: Renewals,
 }
 
 impl fmt::Debug for AuthContext {
@@ -87,6 +90,7 @@ pub async fn authorizer(
         prompt: context.prompt.clone(),
         logs_in: context.logs_in,
         redirect_port: config.oauth.redirect_port,
+        renewals: context.renewals.clone(),
         series: series.cloned(),
     })))
 }
