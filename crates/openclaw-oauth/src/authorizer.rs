@@ -269,8 +269,8 @@ impl Authorizer {
     /// Whether the stored token is another one than that in use: another process has logged in.
     pub async fn has_another_token(&self) -> bool {
         let used = self.in_use().map(|grant| grant.access_token.clone());
-        match self.0.options.store.load(&self.0.key).await {
-            Ok(Some(stored)) => used.as_ref() != Some(&stored.grant.access_token),
+        match self.load().await {
+            Ok(Some(grant)) => used.as_ref() != Some(&grant.access_token),
             Ok(None) | Err(_) => false,
         }
     }
@@ -286,11 +286,19 @@ impl Authorizer {
     /// # Errors
     /// If it cannot be read.
     pub async fn stored(&self) -> Result<Option<Arc<Grant>>, AuthError> {
-        let stored = self.0.options.store.load(&self.0.key).await?;
-        let is_allowed = |grant: &Grant| self.0.options.settings.dpop.allows(grant.dpop.is_some());
-        let grant = stored.map(|stored| stored.grant).filter(is_allowed).map(Arc::new);
+        let grant = self.load().await?.map(Arc::new);
         self.adopt(grant.clone());
         Ok(grant)
+    }
+
+    async fn load(&self) -> Result<Option<Grant>, AuthError> {
+        let stored = self.0.options.store.load(&self.0.key).await?;
+        Ok(stored.map(|stored| stored.grant).filter(|grant| self.allows(grant)))
+    }
+
+    /// Whether the settings allow the token of a grant.
+    pub(crate) fn allows(&self, grant: &Grant) -> bool {
+        self.0.options.settings.dpop.allows(grant.dpop.is_some())
     }
 
     /// Returns the grant to use, renewed if it is about to expire.

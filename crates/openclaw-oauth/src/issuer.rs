@@ -129,29 +129,34 @@ pub(crate) fn check(
 }
 
 /// Checks whether a login could be mixed up with one at another authorization server that knows us by
-/// the same client id.
+/// the same client id, unless it [cannot](is_unmistakable) anyway.
 pub(crate) fn check_client(
     server: &AuthorizationServer,
-    settings: &AuthSettings,
-    pin: &IssuerPin,
     client: &ClientIdentity,
     known: &GrantList,
 ) -> Result<(), UnconfirmedIssuer> {
-    if is_confirmed(server, settings, pin) || server.authorization_response_iss_parameter_supported
-    {
+    let grants =
+        || known.grants.iter().filter_map(|(_, stored)| Some(&stored.as_ref().ok()?.grant));
+    if grants().any(|grant| grant.issuer == server.issuer) {
         return Ok(());
     }
-    let mut other = None;
-    for grant in known.grants.iter().filter_map(|(_, stored)| Some(&stored.as_ref().ok()?.grant)) {
-        if grant.issuer == server.issuer {
-            return Ok(());
-        }
-        if grant.client.id == client.id {
-            other = Some(quoted(&grant.issuer));
-        }
+    match grants().find(|grant| grant.client.id == client.id) {
+        Some(other) => Err(UnconfirmedIssuer {
+            issuer: server.issuer.clone(),
+            doubt: IssuerDoubt::SharedClient(quoted(&other.issuer)),
+        }),
+        None => Ok(()),
     }
-    let doubt = other.map(IssuerDoubt::SharedClient);
-    doubt.map_or(Ok(()), |doubt| Err(UnconfirmedIssuer { issuer: server.issuer.clone(), doubt }))
+}
+
+/// Whether a login there cannot be taken for one elsewhere: the user has confirmed it, or its responses
+/// say whose they are.
+pub(crate) fn is_unmistakable(
+    server: &AuthorizationServer,
+    settings: &AuthSettings,
+    pin: &IssuerPin,
+) -> bool {
+    server.authorization_response_iss_parameter_supported || is_confirmed(server, settings, pin)
 }
 
 /// Whether the user has configured or confirmed it.

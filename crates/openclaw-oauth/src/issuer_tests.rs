@@ -100,21 +100,22 @@ fn a_client_id_of_another_issuer_must_be_confirmed_unless_this_issuer_is_known()
         let key = GrantKey::new(issuer, &"https://mcp.example/mcp".parse().unwrap());
         (key, Ok(StoredGrant { grant, refreshing_since: None, version: Version::new(0) }))
     };
-    let check = |server: &AuthorizationServer, pin: &IssuerPin, issuers: &[&str]| {
+    let plain = server(&json!({}));
+    let check = |issuers: &[&str]| {
         let grants = issuers.iter().map(|issuer| stored(issuer)).collect();
         let known = GrantList { grants, ..GrantList::default() };
-        let settings = AuthSettings::default();
-        check_client(server, &settings, pin, &ours, &known).err().map(|it| it.doubt)
+        check_client(&plain, &ours, &known).err().map(|it| it.doubt)
     };
-    let plain = server(&json!({}));
     let honest = "https://honest.example";
-    assert_eq!(check(&plain, &IssuerPin::None, &[]), None);
-    let shared = Some(IssuerDoubt::SharedClient(honest.to_owned()));
-    assert_eq!(check(&plain, &IssuerPin::None, &[honest]), shared);
-    assert_eq!(check(&plain, &IssuerPin::None, &[honest, ISSUER]), None);
-    assert_eq!(check(&plain, &pin(ISSUER), &[honest]), None);
+    assert_eq!(check(&[]), None);
+    assert_eq!(check(&[honest]), Some(IssuerDoubt::SharedClient(honest.to_owned())));
+    assert_eq!(check(&[honest, ISSUER]), None);
+    let settings = AuthSettings::default();
+    assert!(!is_unmistakable(&plain, &settings, &IssuerPin::None));
+    assert!(!is_unmistakable(&plain, &settings, &pin(honest)));
+    assert!(is_unmistakable(&plain, &settings, &pin(ISSUER)));
     let names = server(&json!({ "authorization_response_iss_parameter_supported": true }));
-    assert_eq!(check(&names, &IssuerPin::None, &[honest]), None);
+    assert!(is_unmistakable(&names, &settings, &IssuerPin::None));
 }
 
 #[test]

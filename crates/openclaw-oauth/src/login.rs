@@ -110,11 +110,11 @@ impl Authorizer {
             setting: "redirectPort",
             cause: error.to_string(),
         })?;
-        let callback = listener.redirect_uri();
-        let request = match self.begin_login(&callback, scopes).await {
+        let redirect_uri = listener.redirect_uri();
+        let request = match self.begin_login(&redirect_uri, scopes).await {
             Err(AuthError::Unconfirmed(unconfirmed)) if prompt.confirm(&unconfirmed).await => {
                 self.confirm_issuer(&unconfirmed.issuer).await?;
-                self.begin_login(&callback, scopes).await?
+                self.begin_login(&redirect_uri, scopes).await?
             }
             begun => begun?,
         };
@@ -222,8 +222,10 @@ impl Authorizer {
         let identify =
             client::identify(&options.http, server, settings, &redirect_uri, known.as_ref());
         let client = identify.await?;
-        let grants = options.store.list().await.unwrap_or_default();
-        issuer::check_client(server, settings, &pin, &client, &grants).map_err(unconfirmed)?;
+        if !issuer::is_unmistakable(server, settings, &pin) {
+            let grants = options.store.list().await.unwrap_or_default();
+            issuer::check_client(server, &client, &grants).map_err(unconfirmed)?;
+        }
         let request = AuthorizationRequest::new(&discovery, client, &redirect_uri)?;
         let stored = serde_json::to_value(&request)
             .map_err(|error| AuthError::Store(format!("cannot store the login: {error}")))?;

@@ -90,6 +90,10 @@ impl Authorizer {
                 self.adopt(None);
                 return Err(AuthError::LoginRequired);
             }
+            Some(stored) if !self.allows(&stored.grant) => {
+                self.adopt(None);
+                return Err(AuthError::LoginRequired);
+            }
             // Another process was first.
             Some(stored) if is_other(&stored.grant) => {
                 let grant = Arc::new(stored.grant);
