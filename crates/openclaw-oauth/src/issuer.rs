@@ -35,6 +35,8 @@ pub enum IssuerDoubt {
     First,
     /// The credentials belong to this one.
     Changed(String),
+    /// The user has confirmed this one, which the server does not name.
+    NotNamed(String),
     /// Its endpoint is at this other origin, and responses to logins do not say whose they are.
     Elsewhere {
         /// What the endpoint does.
@@ -60,6 +62,9 @@ impl fmt::Display for UnconfirmedIssuer {
                 "the server names the authorization server {issuer} now, but the credentials in `auth` \
                  belong to {before}"
             ),
+            IssuerDoubt::NotNamed(wanted) => {
+                write!(f, "the server names the authorization server {issuer}, not {wanted}")
+            }
             IssuerDoubt::Elsewhere { endpoint, origin } => write!(
                 f,
                 "the authorization server {issuer} {endpoint} at {origin}, and does not say in its \
@@ -184,12 +189,27 @@ pub(crate) fn redirect_uri(callback: &str, issuer: &str) -> String {
 }
 
 impl Authorizer {
-    /// Confirms an authorization server: from now on it is the only one that gets the credentials of
-    /// the configuration.
+    /// Confirms the authorization server of the MCP server: from now on it is the only one that gets the
+    /// credentials of the configuration.
     ///
     /// # Errors
-    /// If it cannot be stored.
+    /// [`AuthError::Unconfirmed`] if the MCP server names another one, [`AuthError::NotAboutTokens`] if
+    /// it requires no token, and others if that cannot be found out or stored.
     pub async fn confirm_issuer(&self, issuer: &str) -> Result<(), AuthError> {
+        if self.challenge().is_none() {
+            self.probe().await?;
+        }
+        let discovery = self.discover(&IssuerPin::Issuer(issuer.to_owned())).await?;
+        if discovery.server.issuer != issuer {
+            let doubt = IssuerDoubt::NotNamed(quoted(issuer));
+            let issuer = discovery.server.issuer;
+            return Err(AuthError::Unconfirmed(Box::new(UnconfirmedIssuer { issuer, doubt })));
+        }
+        self.pin_issuer(issuer).await
+    }
+
+    /// Stores an authorization server that the user has confirmed.
+    pub(crate) async fn pin_issuer(&self, issuer: &str) -> Result<(), AuthError> {
         tracing::info!(server = %self.0.key.server, issuer, "confirmed an authorization server");
         self.0.options.store.save_issuer(&self.0.key, issuer).await
     }

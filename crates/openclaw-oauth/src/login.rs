@@ -113,7 +113,7 @@ impl Authorizer {
         let redirect_uri = listener.redirect_uri();
         let request = match self.begin_login(&redirect_uri, scopes).await {
             Err(AuthError::Unconfirmed(unconfirmed)) if prompt.confirm(&unconfirmed).await => {
-                self.confirm_issuer(&unconfirmed.issuer).await?;
+                self.pin_issuer(&unconfirmed.issuer).await?;
                 self.begin_login(&redirect_uri, scopes).await?
             }
             begun => begun?,

@@ -61,7 +61,7 @@ impl Authorizer {
         if let Err(unconfirmed) = issuer::check(server, &options.settings, &pin) {
             match &options.prompt {
                 Some(prompt) if prompt.confirm(&unconfirmed).await => {
-                    self.confirm_issuer(&unconfirmed.issuer).await?;
+                    self.pin_issuer(&unconfirmed.issuer).await?;
                 }
                 _ => return Err(AuthError::Unconfirmed(Box::new(unconfirmed))),
             }

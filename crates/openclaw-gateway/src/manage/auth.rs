@@ -149,8 +149,10 @@ pub(crate) async fn auth(
         }
         AuthOrder::Begin { scopes, issuer } => {
             if let Some(issuer) = issuer {
-                let confirmed = authorizer.confirm_issuer(&issuer).await;
-                confirmed.map_err(|error| login_failed(name, &error))?;
+                match authorizer.confirm_issuer(&issuer).await {
+                    Err(AuthError::Unconfirmed(other)) => return Ok(to_confirm(*other)),
+                    confirmed => confirmed.map_err(|error| login_failed(name, &error))?,
+                }
             }
             if !is_by_user(&server) {
                 // A token is obtained without a user, who must know where it comes from.

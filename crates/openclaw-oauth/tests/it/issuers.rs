@@ -113,10 +113,24 @@ async fn a_confirmed_issuer_stays_the_only_one_after_a_logout_and_a_restart() {
 
     let client = machine(&server, state.path(), settings);
     other.change(|script| script.resource = Some(server.url()));
+    // What is confirmed must be what the server names.
+    let wrong = client.confirm_issuer("https://as.example").await.unwrap_err();
+    assert_eq!(doubt(&wrong), &IssuerDoubt::NotNamed("https://as.example".into()));
+    assert_eq!(doubt(&call(&client, &server.url()).await.unwrap_err()), &changed);
     client.confirm_issuer(&other.issuer()).await.unwrap();
     let _ = call(&client, &server.url()).await;
     assert_eq!(other.count(Endpoint::Token), 1);
     assert_eq!(client.in_use().unwrap().issuer, other.issuer());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_of_a_user_does_not_begin_at_another_issuer_than_the_one_that_was_confirmed() {
+    let (server, state) = serve(OAuthScript::new());
+    let client = client(&server, state.path());
+    let wrong = client.confirm_issuer("https://as.example").await.unwrap_err();
+    assert!(wrong.to_string().contains("not https://as.example"), "{wrong}");
+    client.confirm_issuer(&server.issuer()).await.unwrap();
+    login(&client).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -374,7 +374,7 @@ fn credentials_of_a_machine_are_sent_after_the_user_has_confirmed_where() {
         assert!(stderr.contains(&hint) && stderr.contains("nobody has confirmed"), "{stderr}");
     }
     let (code, stdout, _) = place.said(&["mcp", "login", "box", "--json"]);
-    assert_eq!((code, stdout.as_str()), (77, ""));
+    assert_eq!((code, &json(&stdout)["code"]), (77, &json!("needsLogin")), "{stdout}");
     let question = "Do you trust it? [y/N]";
     let (code, shown) = at_a_terminal(&place, question, "n", &["mcp", "login", "box"]);
     assert_eq!(code, 77, "{shown}");
@@ -404,6 +404,9 @@ fn through_a_gateway_credentials_of_a_machine_are_confirmed_too() {
     let _running = gateway(&place);
     let (code, _, stderr) = place.said(&["mcp", "login", "box"]);
     assert!(code == 77 && stderr.contains("nobody has confirmed"), "{stderr}");
+    let (code, _, stderr) = place.said(&["mcp", "login", "box", "--issuer", "https://as.example"]);
+    let named = format!("names the authorization server {}, not https://as.exa", server.issuer());
+    assert!(code == 77 && stderr.contains(&named), "{stderr}");
     place.ok(&["mcp", "login", "box", "--issuer", &server.issuer()]);
     assert_eq!(place.ok(&["mcp", "call", "box", "echo", "text=hi"]), "hi\n");
 }
