@@ -36,10 +36,10 @@ section! {
         scopes: Words = "scopes",
         /// The URL of the client metadata document.
         client_metadata_url: ConfigText = "clientMetadataUrl" => schema::address,
-        /// The local port of the redirect URL; a free one if not given.
+        /// The local port of the redirect URL, whose path is `/callback` then; a free one if not given.
         redirect_port: Whole<1, 65535> = "redirectPort",
         /// Whether tokens are bound to a key (DPoP, RFC 9449). `auto` (the default): where the
-        /// server asks for it. `always`: unbound tokens are not used. `never`: nor are bound ones.
+        /// server asks for it. `always`: unbound tokens are not used. `never`: bound ones are not.
         dpop: RawDpop = "dpop",
     }
 }
