@@ -61,7 +61,7 @@ pub use model::{
 };
 pub use name::{AgentId, NameError, ProviderId, ServerName};
 pub use native::{ExecTool, FileTools, NativeToolSettings, PrivateHost, WebFetchTool};
-pub use oauth::{IdentityProvider, OAuthGrant, OAuthSettings};
+pub use oauth::{DpopSetting, IdentityProvider, OAuthGrant, OAuthSettings};
 pub use paths::{ChosenBy, NoHome, Paths};
 pub use provider::ProviderConfig;
 pub use raw::{ApprovalFallback, HubApprovals, ModelApi, ProtocolVersion, TransportKind};

@@ -27,8 +27,22 @@ pub struct OAuthSettings {
     pub client_metadata_url: Option<SafeUrl>,
     /// The local port of the redirect URL.
     pub redirect_port: Option<u16>,
+    /// Whether tokens are bound to a key.
+    pub dpop: DpopSetting,
     /// The name of the server whose login is used, if it is another one with the same URL.
     pub login: Option<String>,
+}
+
+/// Whether tokens are bound to a key (DPoP, RFC 9449).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum DpopSetting {
+    /// Where the server asks for it.
+    #[default]
+    Auto,
+    /// Unbound tokens are not used.
+    Always,
+    /// Bound tokens are not used.
+    Never,
 }
 
 /// How tokens are obtained.
@@ -76,6 +90,7 @@ impl OAuthSettings {
             scopes: _,
             client_metadata_url: _,
             redirect_port: _,
+            dpop: _,
             login: _,
         } = self;
         let mut found = Vec::new();

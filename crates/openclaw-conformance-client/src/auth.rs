@@ -3,6 +3,7 @@
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use openclaw_oauth::issuer::UnconfirmedIssuer;
 use openclaw_oauth::login::{LoginPrompt, LoginRequest, PromptResponse};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -61,6 +62,10 @@ impl LoginPrompt for Browser {
             }
         }
         .boxed()
+    }
+
+    fn confirm<'a>(&'a self, _unconfirmed: &'a UnconfirmedIssuer) -> BoxFuture<'a, bool> {
+        async { true }.boxed()
     }
 }
 

@@ -18,6 +18,7 @@ use openclaw_mcp::connection::remote::AuthContext;
 use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_oauth::login::LoginPrompt;
+use openclaw_oauth::refresh::Renewals;
 use openclaw_oauth::store::{FileStore, KeyOptions};
 use openclaw_secrets::Environment;
 
@@ -70,8 +71,13 @@ async fn run(url: &str) -> Result<(), Problem> {
     let state = tempfile::tempdir()?;
     let store = FileStore::new(state.path(), KeyOptions { use_keychain: false });
     let prompt: Option<Arc<dyn LoginPrompt>> = Some(Arc::new(auth::Browser));
-    let auth =
-        AuthContext { store: Arc::new(store), prompt, logs_in: true, client_metadata_url: None };
+    let auth = AuthContext {
+        store: Arc::new(store),
+        prompt,
+        logs_in: true,
+        client_metadata_url: None,
+        renewals: Renewals::default(),
+    };
     let context = DialContext { host, auth: Some(auth), ..DialContext::new(environment) };
     let setup = FleetSetup { tries_again: false, ..FleetSetup::new(context) };
     let fleet = Fleet::start(&config, setup);

@@ -6,7 +6,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Polling interval for a lock held by another process.
@@ -204,6 +204,15 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Returns the temporary files of [`replace`] in a folder: of writes in progress, and of processes that
+/// were killed before the last step. Their content may be complete or not.
+pub fn unfinished(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let ours =
+        entries.filter(|it| it.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes()));
+    ours.map(|entry| entry.path()).collect()
 }
 
 /// Removes temporary files of processes that were killed while they wrote one. Errors are ignored: the

@@ -120,6 +120,7 @@ impl AuthorizationRequest {
             return Err(AuthError::Mismatch(cause.to_owned()));
         }
         self.check_issuer(params)?;
+        self.check_path(params)?;
         params.code()
     }
 
@@ -130,6 +131,21 @@ impl AuthorizationRequest {
     /// As for [`check`](Self::check), if it is not a bare code.
     pub fn check_pasted(&self, params: &CallbackParams) -> Result<SecretString, AuthError> {
         if params.is_bare { params.code() } else { self.check(params) }
+    }
+
+    /// RFC 9700, section 4.4.2.2: the redirect URI belongs to the authorization server.
+    fn check_path(&self, params: &CallbackParams) -> Result<(), AuthError> {
+        match &params.path {
+            Some(path) if path != self.callback_path() => {
+                Err(AuthError::Mismatch("it came to the redirect URL of another server".to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the path of the redirect URI.
+    pub(crate) fn callback_path(&self) -> &str {
+        path_of(&self.redirect_uri).unwrap_or_default()
     }
 
     /// RFC 9207, section 2.4, also for error responses: identical, without any normalization.
@@ -156,6 +172,8 @@ pub struct CallbackParams {
     issuer: Option<String>,
     error: Option<String>,
     description: Option<String>,
+    /// The path of a whole URL.
+    path: Option<String>,
     is_bare: bool,
 }
 
@@ -172,7 +190,8 @@ impl CallbackParams {
             Some((_, query)) => query,
             None => without_fragment,
         };
-        let mut params = Self::default();
+        let mut params =
+            Self { path: path_of(without_fragment).map(str::to_owned), ..Self::default() };
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let value = value.into_owned();
             let is_repeated = match &*name {
@@ -210,6 +229,13 @@ impl CallbackParams {
         let code = self.code.clone().filter(|code| !code.is_empty());
         code.ok_or_else(|| AuthError::Mismatch("it has no code".to_owned()))
     }
+}
+
+/// Returns the path of a whole URL.
+fn path_of(url: &str) -> Option<&str> {
+    let (address, _) = url.split_once('?').unwrap_or((url, ""));
+    let (_, rest) = address.split_once("://")?;
+    rest.find('/').map_or(Some(""), |at| rest.get(at..))
 }
 
 #[cfg(test)]

@@ -14,19 +14,18 @@ use openclaw_secrets::Redactor;
 use tokio::sync::OnceCell;
 use url::Url;
 
-use crate::challenge::AuthChallenge;
-use crate::client::{self, ClientIdentity};
+use crate::challenge::{AuthChallenge, Scheme};
+use crate::client::ClientIdentity;
 use crate::dpop::{DpopKey, PROOF_HEADER};
 use crate::error::AuthError;
 use crate::grant::{Grant, GrantKey};
 use crate::http::{AuthHttpClient, HttpOptions};
 use crate::jwt;
 use crate::login::LoginPrompt;
-use crate::metadata::{self, Discovery};
-use crate::refresh::issued;
+use crate::refresh::Renewals;
 use crate::server_hints::ServerHints;
-use crate::settings::{AuthSettings, GrantType};
-use crate::store::{GrantLock, GrantStore, KeyPlace, Version};
+use crate::settings::{AuthSettings, DpopUse};
+use crate::store::{GrantStore, KeyPlace, Version};
 use crate::token::TokenEndpoint;
 
 /// How long to wait for another process that refreshes the same grant: longer than its requests may
@@ -60,6 +59,8 @@ pub struct AuthorizerOptions {
     pub logs_in: bool,
     /// The port of the redirect URL; a free one if `None`.
     pub redirect_port: Option<u16>,
+    /// The refreshes in progress in this process.
+    pub renewals: Renewals,
     /// Where refreshes are counted.
     pub series: Option<Arc<ServerSeries>>,
 }
@@ -86,6 +87,7 @@ impl AuthorizerOptions {
             prompt: None,
             logs_in: false,
             redirect_port: None,
+            renewals: Renewals::default(),
             series: None,
         })
     }
@@ -106,7 +108,7 @@ pub(crate) struct Inner {
     /// Held by the task that renews the grant.
     pub(crate) renewal: tokio::sync::Mutex<()>,
     /// Held by the request that asks the user for a login.
-    asking: tokio::sync::Mutex<()>,
+    pub(crate) asking: tokio::sync::Mutex<()>,
 }
 
 impl fmt::Debug for Authorizer {
@@ -120,13 +122,14 @@ impl fmt::Debug for Authorizer {
 pub struct AuthAttempts {
     proof: bool,
     renewed: bool,
+    unbound: bool,
     obtained: bool,
     step_ups: u8,
 }
 
 /// The token that a request was sent with.
 #[derive(Debug, Clone)]
-pub struct SentToken(Arc<Grant>);
+pub struct SentToken(pub(crate) Arc<Grant>);
 
 impl Authorizer {
     /// Creates the authorizer of a server. The store is read at the first request.
@@ -218,7 +221,23 @@ impl Authorizer {
                 _ => Err(AuthError::NotAboutTokens),
             };
         }
+        let takes_bearer = challenge.as_ref().is_some_and(|it| it.scheme == Scheme::Bearer);
         self.set_challenge(challenge);
+        // The renewed token was rejected, too: the server may not take tokens that are bound to a key.
+        if takes_bearer
+            && let Some(SentToken(grant)) = sent
+            && grant.dpop.is_some()
+            && (attempts.renewed || grant.is_new(jwt::now_signed()))
+            && self.0.options.settings.dpop == DpopUse::Auto
+            && !std::mem::replace(&mut attempts.unbound, true)
+        {
+            attempts.renewed = true;
+            match self.renew_unbound(grant).await {
+                Ok(_) => return Ok(()),
+                Err(AuthError::LoginRequired) => {}
+                Err(error) => return Err(error),
+            }
+        }
         if !std::mem::replace(&mut attempts.renewed, true) {
             match self.replaced(sent).await {
                 Ok(()) => return Ok(()),
@@ -250,8 +269,8 @@ impl Authorizer {
     /// Whether the stored token is another one than that in use: another process has logged in.
     pub async fn has_another_token(&self) -> bool {
         let used = self.in_use().map(|grant| grant.access_token.clone());
-        match self.0.options.store.load(&self.0.key).await {
-            Ok(Some(stored)) => used.as_ref() != Some(&stored.grant.access_token),
+        match self.load().await {
+            Ok(Some(grant)) => used.as_ref() != Some(&grant.access_token),
             Ok(None) | Err(_) => false,
         }
     }
@@ -261,15 +280,25 @@ impl Authorizer {
         self.0.options.store.key_place().await
     }
 
-    /// Returns the stored grant.
+    /// Returns the stored grant, unless the settings want its token bound to a key and it is not, or
+    /// the reverse.
     ///
     /// # Errors
     /// If it cannot be read.
     pub async fn stored(&self) -> Result<Option<Arc<Grant>>, AuthError> {
-        let stored = self.0.options.store.load(&self.0.key).await?;
-        let grant = stored.map(|stored| Arc::new(stored.grant));
+        let grant = self.load().await?.map(Arc::new);
         self.adopt(grant.clone());
         Ok(grant)
+    }
+
+    async fn load(&self) -> Result<Option<Grant>, AuthError> {
+        let stored = self.0.options.store.load(&self.0.key).await?;
+        Ok(stored.map(|stored| stored.grant).filter(|grant| self.allows(grant)))
+    }
+
+    /// Whether the settings allow the token of a grant.
+    pub(crate) fn allows(&self, grant: &Grant) -> bool {
+        self.0.options.settings.dpop.allows(grant.dpop.is_some())
     }
 
     /// Returns the grant to use, renewed if it is about to expire.
@@ -329,80 +358,6 @@ impl Authorizer {
             Err(AuthError::LoginRequired | AuthError::Cancelled { .. }) => Err(insufficient()),
             obtained => obtained,
         }
-    }
-
-    /// Obtains a new grant: without a user where the configuration says how, else by a login.
-    async fn obtain(
-        &self,
-        sent: Option<&SentToken>,
-        scopes: &BTreeSet<String>,
-    ) -> Result<(), AuthError> {
-        let options = &self.0.options;
-        let is_other = |grant: &Grant| {
-            sent.is_none_or(|sent| sent.0.access_token != grant.access_token)
-                && scopes.is_subset(&grant.scopes)
-        };
-        if !matches!(options.settings.grant, GrantType::AuthorizationCode) {
-            let lease = options.store.lock(&self.0.key, LOCK_PATIENCE).await?;
-            // Another task or process was first.
-            if self.stored().await.ok().flatten().is_some_and(|stored| is_other(&stored)) {
-                return Ok(());
-            }
-            return Box::pin(self.obtain_as_machine(&lease, scopes)).await.map(drop);
-        }
-        let prompt = options.prompt.as_ref().filter(|_| options.logs_in || !scopes.is_empty());
-        let Some(prompt) = prompt else { return Err(AuthError::LoginRequired) };
-        let _one_at_a_time = self.0.asking.lock().await;
-        // The user has logged in for another request meanwhile.
-        if self.0.current.load_full().is_some_and(|current| is_other(&current)) {
-            return Ok(());
-        }
-        self.login(prompt.as_ref(), scopes).await.map(drop)
-    }
-
-    /// Obtains a grant for this program itself, which needs no user (O8).
-    pub(crate) async fn obtain_as_machine(
-        &self,
-        lease: &GrantLock,
-        scopes: &BTreeSet<String>,
-    ) -> Result<Arc<Grant>, AuthError> {
-        let options = &self.0.options;
-        let discovery = self.discover(scopes).await?;
-        let known = options.store.load(&self.0.key).await.ok().flatten();
-        let known = known.as_ref().map(|stored| &stored.grant.client);
-        let server = &discovery.server;
-        let client = client::identify(&options.http, server, &options.settings, "", known).await?;
-        let dpop = discovery.dpop.then(DpopKey::generate).transpose()?;
-        let endpoint =
-            self.endpoint(&server.token_endpoint, &client, &discovery.resource, dpop.as_ref());
-        let wanted = discovery.scopes.clone().unwrap_or_default();
-        let response = match &options.settings.grant {
-            GrantType::ClientCredentials => endpoint.client_credentials(&wanted).await?,
-            GrantType::JwtBearer { assertion } => endpoint.jwt_bearer(assertion, &wanted).await?,
-            GrantType::Enterprise(provider) => endpoint.enterprise(provider, &wanted).await?,
-            GrantType::AuthorizationCode => return Err(AuthError::LoginRequired),
-        };
-        let grant = issued(&discovery, client, dpop, response);
-        options.store.save(lease, &grant).await?;
-        let grant = Arc::new(grant);
-        self.adopt(Some(Arc::clone(&grant)));
-        Ok(grant)
-    }
-
-    /// Finds the authorization server. Scopes that are given are requested in place of the usual
-    /// ones.
-    pub(crate) async fn discover(&self, scopes: &BTreeSet<String>) -> Result<Discovery, AuthError> {
-        let options = &self.0.options;
-        let challenge = self.challenge();
-        let discovering =
-            metadata::discover(&options.http, &options.url, challenge.as_ref(), &options.settings);
-        let mut discovery = discovering.await?;
-        if !scopes.is_empty() {
-            let usual = discovery.scopes.take().unwrap_or_default();
-            let all: BTreeSet<String> = scopes.iter().cloned().chain(usual).collect();
-            discovery.scopes = Some(all.into_iter().collect());
-        }
-        Ok(discovery)
     }
 
     pub(crate) fn endpoint<'a>(

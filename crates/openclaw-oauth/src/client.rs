@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::error::AuthError;
-use crate::http::{AuthHttpClient, quoted};
+use crate::http::AuthHttpClient;
 use crate::jwt::{self, Algorithm, SigningKey};
 use crate::metadata::AuthorizationServer;
 use crate::registration::register;
@@ -139,8 +139,7 @@ impl ClientIdentity {
 /// again.
 ///
 /// # Errors
-/// [`AuthError::NotRegistered`] if none of these is possible, or the configured client was used at
-/// another authorization server before (its credentials are not sent to a new one by a server's word).
+/// [`AuthError::NotRegistered`] if none of these is possible.
 pub async fn identify(
     http: &AuthHttpClient,
     server: &AuthorizationServer,
@@ -149,15 +148,13 @@ pub async fn identify(
     known: Option<&ClientIdentity>,
 ) -> Result<ClientIdentity, AuthError> {
     if let Some(id) = &settings.client_id {
-        return configured(server, settings, id, redirect_uri, known);
+        return configured(server, settings, id, redirect_uri);
     }
     if settings.client_secret.is_some() || settings.private_key.is_some() {
         let setting = if settings.private_key.is_some() { "privateKey" } else { "clientSecret" };
         return Err(AuthError::Setting { setting, cause: "it needs a `clientId`".to_owned() });
     }
-    if let Some(url) = &settings.client_metadata_url
-        && server.client_id_metadata_document_supported
-    {
+    if let Some(url) = document_url(server, settings) {
         return document_identity(server, url, redirect_uri);
     }
     if let Some(known) = known
@@ -173,21 +170,7 @@ fn configured(
     settings: &AuthSettings,
     id: &str,
     redirect_uri: &str,
-    known: Option<&ClientIdentity>,
 ) -> Result<ClientIdentity, AuthError> {
-    let moved = known.filter(|known| {
-        known.registration == Registration::Configured
-            && known.id == id
-            && known.issuer != server.issuer
-    });
-    // SEP-2352: credentials belong to the authorization server that issued them.
-    if let (Some(known), None) = (moved, &settings.authorization_server) {
-        let cause = format!(
-            "the configured client was registered at {}; set `auth.authorizationServerUrl` to change it",
-            quoted(&known.issuer)
-        );
-        return Err(AuthError::NotRegistered { issuer: quoted(&server.issuer), cause });
-    }
     let key = signing_key(settings, Some(server))?;
     let auth = match (&key, &settings.client_secret) {
         (Some(_), _) => TokenAuth::PrivateKeyJwt,
@@ -232,6 +215,17 @@ fn signing_key(
         return SigningKey::from_pem(pem, Some(Algorithm::Ps256)).map(Some);
     }
     Ok(Some(key))
+}
+
+/// Returns the URL of our metadata document, if the server supports them.
+fn document_url<'a>(server: &AuthorizationServer, settings: &'a AuthSettings) -> Option<&'a Url> {
+    let is_supported = server.client_id_metadata_document_supported;
+    settings.client_metadata_url.as_ref().filter(|_| is_supported)
+}
+
+/// Whether this program registers itself at a server, unless it has done so before.
+pub(crate) fn registers_itself(server: &AuthorizationServer, settings: &AuthSettings) -> bool {
+    settings.client_id.is_none() && document_url(server, settings).is_none()
 }
 
 fn document_identity(

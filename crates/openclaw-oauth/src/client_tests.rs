@@ -63,20 +63,6 @@ async fn a_configured_client_is_used_first_with_a_method_of_the_server() {
 }
 
 #[tokio::test]
-async fn a_configured_client_is_not_taken_to_another_server() {
-    let test = TestServer::fixed(Reply::missing()).await;
-    let server = server_of(&test, &json!({}));
-    let mut settings = configured_settings(Some("s"));
-    let mut known = identified(&test, &server, &settings, None).await.unwrap();
-    assert!(identified(&test, &server, &settings, Some(&known)).await.is_ok());
-    known.issuer = "https://before.example".to_owned();
-    let error = identified(&test, &server, &settings, Some(&known)).await.unwrap_err();
-    assert!(error.to_string().contains("https://before.example"), "{error}");
-    settings.authorization_server = Some(test.url("/"));
-    assert!(identified(&test, &server, &settings, Some(&known)).await.is_ok());
-}
-
-#[tokio::test]
 async fn a_metadata_document_is_used_where_the_server_supports_it() {
     let test = TestServer::fixed(Reply::json(201, &json!({"client_id": "x"}))).await;
     let settings = AuthSettings {

@@ -142,11 +142,6 @@ pub fn nonce(headers: &HeaderMap) -> Option<String> {
     fits.then(|| nonce.to_owned())
 }
 
-/// Returns whether one of these algorithms is ours.
-pub fn is_supported(algorithms: &[String]) -> bool {
-    algorithms.iter().any(|algorithm| algorithm == ALGORITHM)
-}
-
 #[cfg(test)]
 #[path = "dpop_tests.rs"]
 pub(crate) mod tests;

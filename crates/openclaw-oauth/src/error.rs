@@ -2,6 +2,8 @@
 
 use url::Url;
 
+use crate::issuer::UnconfirmedIssuer;
+
 /// Why an authorization failed.
 ///
 /// Texts of other parties are untrusted: they are sanitized to one line where an error is created.
@@ -53,6 +55,10 @@ pub enum AuthError {
         /// The cause.
         cause: String,
     },
+    /// The user has not confirmed the authorization server that the MCP server names. Nothing was
+    /// sent to it.
+    #[error("{0}")]
+    Unconfirmed(Box<UnconfirmedIssuer>),
     /// The authorization server rejected a request, with an OAuth error code.
     #[error("{what} was rejected: {code}{}", .description.as_ref().map(|it| format!(" ({it})")).unwrap_or_default())]
     Rejected {

@@ -15,6 +15,9 @@ const MARGIN: i64 = 60;
 /// would be renewed at every call.
 const SHORT_LIFETIME: i64 = 2 * MARGIN;
 
+/// How long an access token is new, in seconds: one that is rejected then has not expired.
+const NEW: i64 = 30;
+
 /// The identity of a grant: a grant is never used for another server or URL.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GrantKey {
@@ -61,6 +64,10 @@ pub struct Grant {
     pub access_token: SecretString,
     /// Whether the token is bound to a key ([`dpop`](Self::dpop)) or a bearer token.
     pub dpop: Option<DpopKey>,
+    /// Whether the MCP server has rejected new tokens that were bound to a key: further ones are not
+    /// bound.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bearer_only: bool,
     /// When the access token was received, in Unix seconds.
     pub issued_at: i64,
     /// When the access token expires, in Unix seconds. `None` if the server did not say.
@@ -91,6 +98,11 @@ impl Grant {
     #[must_use]
     pub fn is_expired(&self, now: i64) -> bool {
         self.expires_at.is_some_and(|at| now >= at)
+    }
+
+    /// Whether the access token has just been issued.
+    pub(crate) fn is_new(&self, now: i64) -> bool {
+        (0..NEW).contains(&now.saturating_sub(self.issued_at))
     }
 
     fn margin(&self, expires_at: i64) -> i64 {

@@ -15,6 +15,7 @@ pub(crate) fn grant(access_token: &str) -> Grant {
         scopes: ["notes.read".to_owned()].into(),
         access_token: access_token.into(),
         dpop: Some(DpopKey::generate().unwrap()),
+        bearer_only: false,
         issued_at: 1000,
         expires_at: Some(4600),
         refresh_token: Some(format!("{access_token}-refresh").into()),

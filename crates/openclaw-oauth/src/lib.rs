@@ -5,6 +5,7 @@
 //! - [`server_hints`]: what servers said that later requests must respect.
 //! - [`grant`]: what a login leaves behind. [`store`]: where grants are kept.
 //! - [`authorizer`]: the requests to one server, with refreshes. [`login`]: logins and logouts.
+//! - [`issuer`]: which authorization servers get credentials and codes.
 //! - [`callback`]: the local end of a browser's redirect. [`browser`]: opens the browser.
 
 pub mod authorize;
@@ -17,10 +18,12 @@ pub mod dpop;
 pub mod error;
 pub mod grant;
 pub mod http;
+pub mod issuer;
 pub mod jwt;
 pub mod login;
 pub mod metadata;
-mod refresh;
+mod obtain;
+pub mod refresh;
 mod registration;
 pub mod secret;
 pub mod server_hints;

@@ -24,9 +24,9 @@ use crate::challenge::AuthChallenge;
 use crate::client::{self, ClientIdentity};
 use crate::error::AuthError;
 use crate::grant::Grant;
+use crate::issuer::{self, UnconfirmedIssuer};
 use crate::jwt;
 use crate::metadata::Discovery;
-use crate::refresh::issued;
 use crate::store::{LOGIN_LIFETIME, PendingLogin};
 use crate::token;
 
@@ -37,6 +37,11 @@ const TAKEN_OVER: Duration = Duration::from_secs(1);
 pub trait LoginPrompt: Send + Sync + fmt::Debug {
     /// Shows the URL of a login to the user. Dropped when the login ends otherwise.
     fn show(&self, login: LoginRequest) -> BoxFuture<'_, PromptResponse>;
+
+    /// Asks whether an authorization server may be used. It may not, if the prompt does not ask.
+    fn confirm<'a>(&'a self, _unconfirmed: &'a UnconfirmedIssuer) -> BoxFuture<'a, bool> {
+        Box::pin(async { false })
+    }
 }
 
 /// A login that a user is asked for.
@@ -105,14 +110,22 @@ impl Authorizer {
             setting: "redirectPort",
             cause: error.to_string(),
         })?;
-        let request = self.begin_login(&listener.redirect_uri(), scopes).await?;
+        let redirect_uri = listener.redirect_uri();
+        let request = match self.begin_login(&redirect_uri, scopes).await {
+            Err(AuthError::Unconfirmed(unconfirmed)) if prompt.confirm(&unconfirmed).await => {
+                self.pin_issuer(&unconfirmed.issuer).await?;
+                self.begin_login(&redirect_uri, scopes).await?
+            }
+            begun => begun?,
+        };
         let shown = LoginRequest {
             server: self.0.key.server.clone(),
             url: request.url(),
             issuer: request.server.issuer.clone(),
             scopes: request.scopes.clone().unwrap_or_default(),
         };
-        let callback = listener.wait(&self.0.key.server, request.state().expose());
+        let callback =
+            listener.wait(&self.0.key.server, request.state().expose(), request.callback_path());
         let pasted = async {
             match prompt.show(shown).await {
                 PromptResponse::Shown => std::future::pending().await,
@@ -178,29 +191,42 @@ impl Authorizer {
         }
     }
 
-    /// Begins a login, and stores it so that any process can finish it.
+    /// Begins a login, and stores it so that any process can finish it. Its redirect URI is the one of
+    /// the callback, or below it.
     ///
     /// # Errors
-    /// If the authorization server cannot be used, or the login cannot be stored.
+    /// If the authorization server cannot be used, or the login cannot be stored;
+    /// [`AuthError::Unconfirmed`] if the user must confirm the authorization server first.
     pub async fn begin_login(
         &self,
-        redirect_uri: &str,
+        callback: &str,
         scopes: &BTreeSet<String>,
     ) -> Result<AuthorizationRequest, AuthError> {
         let options = &self.0.options;
         if self.challenge().is_none() {
             self.probe().await?;
         }
-        let discovery = self.discover(scopes).await?;
+        let pin = self.pinned_issuer().await;
+        let discovery = self.discover(&pin).await?.with_scopes(scopes);
+        let (server, settings) = (&discovery.server, &options.settings);
+        let unconfirmed = |it| AuthError::Unconfirmed(Box::new(it));
+        issuer::check(server, settings, &pin).map_err(unconfirmed)?;
+        // The URIs of other clients are registered, or published, without an issuer.
+        let is_free = client::registers_itself(server, settings) && options.redirect_port.is_none();
+        let redirect_uri = if is_free {
+            issuer::redirect_uri(callback, &server.issuer)
+        } else {
+            callback.to_owned()
+        };
         let known = self.known_client().await;
-        let identify = client::identify(
-            &options.http,
-            &discovery.server,
-            &options.settings,
-            redirect_uri,
-            known.as_ref(),
-        );
-        let request = AuthorizationRequest::new(&discovery, identify.await?, redirect_uri)?;
+        let identify =
+            client::identify(&options.http, server, settings, &redirect_uri, known.as_ref());
+        let client = identify.await?;
+        if !issuer::is_unmistakable(server, settings, &pin) {
+            let grants = options.store.list().await.unwrap_or_default();
+            issuer::check_client(server, &client, &grants).map_err(unconfirmed)?;
+        }
+        let request = AuthorizationRequest::new(&discovery, client, &redirect_uri)?;
         let stored = serde_json::to_value(&request)
             .map_err(|error| AuthError::Store(format!("cannot store the login: {error}")))?;
         let pending = PendingLogin { created_at: jwt::now_signed(), request: stored };
@@ -252,18 +278,15 @@ impl Authorizer {
             scopes: scopes.clone(),
             dpop: dpop.is_some(),
         };
-        let grant = issued(&discovery, client.clone(), dpop.clone(), response);
         let lease = options.store.lock(&self.0.key, LOCK_PATIENCE).await?;
-        options.store.save(&lease, &grant).await?;
+        let grant = self.keep(&lease, &discovery, client.clone(), dpop.clone(), response).await?;
         tracing::info!(server = %self.0.key.server, issuer = %grant.issuer, "logged in");
-        let grant = Arc::new(grant);
-        self.adopt(Some(Arc::clone(&grant)));
         Ok(grant)
     }
 
     /// Asks the server for its challenge, with a request without a token. Fails with
     /// [`AuthError::NotAboutTokens`] if the server answers it.
-    async fn probe(&self) -> Result<(), AuthError> {
+    pub(crate) async fn probe(&self) -> Result<(), AuthError> {
         let options = &self.0.options;
         let ping = json!({"jsonrpc": "2.0", "id": 0, "method": "ping"});
         let response = options.http.post_json("the login", &options.url, &ping).await?;
@@ -275,7 +298,8 @@ impl Authorizer {
         Ok(())
     }
 
-    /// Revokes the grant and forgets it, with an unfinished login.
+    /// Revokes the grant and forgets it, with an unfinished login. The confirmed authorization server is
+    /// kept.
     ///
     /// # Errors
     /// If it cannot be deleted.

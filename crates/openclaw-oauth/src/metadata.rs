@@ -1,14 +1,15 @@
 //! Discovery: from a server's URL to its authorization server (RFC 9728, RFC 8414, OpenID Connect
 //! Discovery; MCP authorization, "Authorization Server Discovery").
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Deserializer, Serialize};
 use url::Url;
 
 use crate::challenge::{AuthChallenge, Scheme, scopes};
-use crate::dpop;
 use crate::error::AuthError;
 use crate::http::{AuthHttpClient, AuthResponse, invalid, quoted, temporary};
-use crate::settings::{AuthSettings, GrantType};
+use crate::settings::{AuthSettings, DpopUse, GrantType};
 
 const RESOURCE: &str = "protected resource metadata";
 const SERVER: &str = "authorization server metadata";
@@ -31,6 +32,18 @@ pub struct Discovery {
     pub scopes: Option<Vec<String>>,
     /// Whether to ask for tokens that are bound to a key (RFC 9449).
     pub dpop: bool,
+}
+
+impl Discovery {
+    /// Requests these scopes, too.
+    pub(crate) fn with_scopes(mut self, scopes: &BTreeSet<String>) -> Self {
+        if !scopes.is_empty() {
+            let usual = self.scopes.take().unwrap_or_default();
+            let all: BTreeSet<String> = scopes.iter().cloned().chain(usual).collect();
+            self.scopes = Some(all.into_iter().collect());
+        }
+        self
+    }
 }
 
 /// An authorization server: its metadata, checked.
@@ -60,8 +73,6 @@ pub struct AuthorizationServer {
     /// Whether a client id may be the URL of a metadata document.
     #[serde(default, deserialize_with = "flag")]
     pub client_id_metadata_document_supported: bool,
-    /// The algorithms of DPoP proofs.
-    pub dpop_signing_alg_values_supported: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -89,7 +100,8 @@ fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
 ///
 /// The metadata of the resource comes from the URL in the challenge, or from the well-known places.
 /// Without any, the origin of the server is taken as its own authorization server, as in MCP
-/// 2025-03-26. A configured authorization server is preferred over those that are named.
+/// 2025-03-26. A configured authorization server is preferred over those that are named, and of
+/// those the `pinned` one.
 ///
 /// # Errors
 /// If documents are invalid, belong to another resource or issuer, or cannot be fetched; for logins
@@ -99,21 +111,29 @@ pub async fn discover(
     server_url: &Url,
     challenge: Option<&AuthChallenge>,
     settings: &AuthSettings,
+    pinned: Option<&str>,
 ) -> Result<Discovery, AuthError> {
     let document = resource_document(http, server_url, challenge).await?;
     let is_login = matches!(settings.grant, GrantType::AuthorizationCode);
     let named = document.as_ref().and_then(|document| document.authorization_servers.clone());
-    let named = named.filter(|named| !named.is_empty());
+    let named = named.filter(|named| !named.is_empty()).map(|named| {
+        let pinned = pinned.filter(|pinned| named.iter().any(|one| one == pinned));
+        pinned.map_or(named, |pinned| vec![pinned.to_owned()])
+    });
     let server = match (&settings.authorization_server, named) {
         (Some(configured), _) => configured_server(http, configured, is_login).await?,
         (None, Some(named)) => named_server(http, &named, is_login).await?,
         (None, None) => legacy_server(http, server_url, is_login).await?,
     };
     let is_bound = |document: &ResourceDocument| document.dpop_bound_access_tokens_required;
-    let offers = server.dpop_signing_alg_values_supported.as_deref();
-    let dpop = offers.is_some_and(dpop::is_supported)
-        || challenge.is_some_and(|challenge| challenge.scheme == Scheme::Dpop)
-        || document.as_ref().is_some_and(is_bound);
+    let dpop = match settings.dpop {
+        DpopUse::Auto => {
+            challenge.is_some_and(|challenge| challenge.scheme == Scheme::Dpop)
+                || document.as_ref().is_some_and(is_bound)
+        }
+        DpopUse::Always => true,
+        DpopUse::Never => false,
+    };
     let scopes = select_scopes(settings, challenge, document.as_ref(), &server, is_login);
     let resource = document.map_or_else(|| canonical(server_url), |document| document.resource);
     tracing::debug!(issuer = %server.issuer, dpop, "discovered an authorization server");
@@ -276,7 +296,6 @@ async fn legacy_server(
         token_endpoint_auth_signing_alg_values_supported: None,
         authorization_response_iss_parameter_supported: false,
         client_id_metadata_document_supported: false,
-        dpop_signing_alg_values_supported: None,
     })
 }
 

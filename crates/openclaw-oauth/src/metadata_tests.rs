@@ -52,7 +52,7 @@ async fn found(
     challenge: Option<&AuthChallenge>,
 ) -> Result<Discovery, AuthError> {
     let settings = AuthSettings::default();
-    discover(&server.http(), &server.url("/mcp"), challenge, &settings).await
+    discover(&server.http(), &server.url("/mcp"), challenge, &settings, None).await
 }
 
 fn challenge(metadata: Option<Url>, scope: Option<&str>) -> AuthChallenge {
@@ -145,7 +145,7 @@ async fn a_server_without_s256_is_refused_for_logins_only() {
         assert!(error.to_string().ends_with("does not support PKCE with S256"), "{error}");
         let settings =
             AuthSettings { grant: GrantType::ClientCredentials, ..AuthSettings::default() };
-        discover(&server.http(), &server.url("/mcp"), None, &settings).await.unwrap();
+        discover(&server.http(), &server.url("/mcp"), None, &settings, None).await.unwrap();
     }
 }
 
@@ -238,7 +238,8 @@ async fn a_configured_authorization_server_is_preferred() {
             authorization_server: Some(server.url(path)),
             ..AuthSettings::default()
         };
-        let found = discover(&server.http(), &server.url("/mcp"), None, &settings).await.unwrap();
+        let found =
+            discover(&server.http(), &server.url("/mcp"), None, &settings, None).await.unwrap();
         assert_eq!(found.server.issuer, server.url(path).as_str().trim_end_matches('/'));
     }
 }
@@ -262,23 +263,62 @@ async fn scopes_come_from_the_settings_the_challenge_or_the_metadata() {
     ] {
         let challenge = challenge(None, challenged);
         let url = server.url("/mcp");
-        let found = discover(&server.http(), &url, Some(&challenge), &settings).await.unwrap();
+        let found =
+            discover(&server.http(), &url, Some(&challenge), &settings, None).await.unwrap();
         assert_eq!(found.scopes, expected);
     }
 }
 
 #[tokio::test]
-async fn dpop_is_used_where_it_is_offered_or_required() {
-    let offers = |list: Value| with(metadata("BASE"), "dpop_signing_alg_values_supported", list);
-    for (document, expected) in [
-        (offers(json!(["ES256"])), true),
-        (offers(json!(["RS256", "none"])), false),
-        (offers(json!([])), false),
+async fn tokens_are_bound_where_the_resource_asks_for_it_and_not_where_the_issuer_offers_it() {
+    let offering = with(metadata("BASE"), "dpop_signing_alg_values_supported", json!(["ES256"]));
+    let requires = |required: Value| {
+        with(resource("/mcp", "BASE"), "dpop_bound_access_tokens_required", required)
+    };
+    let dpop = AuthChallenge { scheme: Scheme::Dpop, ..challenge(None, None) };
+    let bearer = challenge(None, None);
+    for (document, challenge, expected) in [
+        (resource("/mcp", "BASE"), None, [false, true, false]),
+        (resource("/mcp", "BASE"), Some(&bearer), [false, true, false]),
+        (resource("/mcp", "BASE"), Some(&dpop), [true, true, false]),
+        (requires(json!(true)), Some(&bearer), [true, true, false]),
+        (requires(json!(false)), None, [false, true, false]),
+        (requires(json!(null)), None, [false, true, false]),
     ] {
-        let server = serving(&[(PRM, resource("/mcp", "BASE")), (AS, document)]).await;
-        assert_eq!(found(&server, None).await.unwrap().dpop, expected);
-        let challenge = AuthChallenge { scheme: Scheme::Dpop, ..challenge(None, None) };
-        assert!(found(&server, Some(&challenge)).await.unwrap().dpop);
+        let server = serving(&[(PRM, document), (AS, offering.clone())]).await;
+        let settings = [DpopUse::Auto, DpopUse::Always, DpopUse::Never];
+        for (dpop, expected) in settings.into_iter().zip(expected) {
+            let settings = AuthSettings { dpop, ..AuthSettings::default() };
+            let url = server.url("/mcp");
+            let found = discover(&server.http(), &url, challenge, &settings, None).await.unwrap();
+            assert_eq!(found.dpop, expected, "{dpop:?} {challenge:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_pinned_issuer_is_preferred_over_others_that_are_named() {
+    let other = with(metadata("BASE/other"), "token_endpoint", json!("BASE/other/token"));
+    let mut document = resource("/mcp", "BASE/other");
+    document["authorization_servers"] = json!(["BASE/other", "BASE"]);
+    let server = serving(&[
+        (PRM, document),
+        (AS, metadata("BASE")),
+        ("/.well-known/oauth-authorization-server/other", other),
+    ])
+    .await;
+    let base = server.url("/").to_string().trim_end_matches('/').to_owned();
+    let other = format!("{base}/other");
+    for (pinned, expected) in [
+        (None, &other),
+        (Some(base.as_str()), &base),
+        (Some(other.as_str()), &other),
+        (Some("https://gone.example"), &other),
+    ] {
+        let settings = AuthSettings::default();
+        let url = server.url("/mcp");
+        let found = discover(&server.http(), &url, None, &settings, pinned).await.unwrap();
+        assert_eq!(found.server.issuer, *expected);
     }
 }
 

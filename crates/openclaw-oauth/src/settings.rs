@@ -22,6 +22,32 @@ pub struct AuthSettings {
     pub client_metadata_url: Option<Url>,
     /// How tokens are obtained.
     pub grant: GrantType,
+    /// Whether tokens are bound to a key.
+    pub dpop: DpopUse,
+}
+
+/// Whether tokens are bound to a key (DPoP, RFC 9449).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum DpopUse {
+    /// Where the MCP server asks for it: in its metadata, or in its challenge. That an authorization
+    /// server supports it says nothing about what the MCP server accepts.
+    #[default]
+    Auto,
+    /// Unbound tokens are not used.
+    Always,
+    /// Bound tokens are not used.
+    Never,
+}
+
+impl DpopUse {
+    /// Whether a token may be used that is bound to a key, or not.
+    pub(crate) fn allows(self, is_bound: bool) -> bool {
+        match self {
+            Self::Auto => true,
+            Self::Always => is_bound,
+            Self::Never => !is_bound,
+        }
+    }
 }
 
 /// How tokens are obtained.

@@ -58,7 +58,11 @@ impl TokenResponse {
         let token_type = match text("token_type").map(str::to_ascii_lowercase).as_deref() {
             Some("bearer") => Scheme::Bearer,
             Some("dpop") if has_proof => Scheme::Dpop,
-            Some("dpop") => return Err("a DPoP token without a key"),
+            Some("dpop") => {
+                return Err(
+                    "a token bound to a key that was not sent; set `auth.dpop` to \"always\"",
+                );
+            }
             Some(_) => return Err("an unsupported token_type"),
             None => return Err("no token_type"),
         };

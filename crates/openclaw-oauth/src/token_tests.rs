@@ -182,7 +182,7 @@ async fn bad_responses_are_refused_without_quoting_them() {
     for (response, cause) in [
         (with("token_type", json!("mac")), "an unsupported token_type"),
         (with("token_type", json!(null)), "no token_type"),
-        (with("token_type", json!("DPoP")), "a DPoP token without a key"),
+        (with("token_type", json!("DPoP")), "a token bound to a key that was not sent"),
         (with("access_token", json!("hunter22\r\nX: y")), "does not fit in a header"),
         (with("access_token", json!("hunter22\u{e9}")), "does not fit in a header"),
         (with("access_token", json!("h".repeat(20_000))), "does not fit in a header"),

@@ -29,6 +29,10 @@ const defaults = {
   // Whether only tokens bound to a DPoP key are accepted, and only with a nonce.
   dpop: false,
   dpop_nonce: false,
+  // Whether the check of the SDK is all that there is: bearer tokens only.
+  bearer_only: false,
+  // Whether the metadata requires bound tokens, whatever is accepted.
+  dpop_required: false,
 };
 const options = { ...defaults, ...JSON.parse(process.env.OPTIONS ?? "{}") };
 const issuer = process.env.ISSUER;
@@ -126,7 +130,7 @@ function handler(resource) {
     authorization_servers: [issuer],
     scopes_supported: [options.scope],
     bearer_methods_supported: ["header"],
-    ...(options.dpop && { dpop_bound_access_tokens_required: true }),
+    ...((options.dpop || options.dpop_required) && { dpop_bound_access_tokens_required: true }),
   };
   const bearer = {
     verifier: verifier(resource),
@@ -139,6 +143,7 @@ function handler(resource) {
   const authorize = async (request) => {
     const header = request.headers.get("authorization") ?? "";
     const [scheme, token] = header.split(" ");
+    if (options.bearer_only) return await sdk.verifyBearerToken(header, bearer);
     const isDpop = scheme.toLowerCase() === "dpop";
     const auth = await sdk.verifyBearerToken(isDpop ? `Bearer ${token}` : header, bearer);
     if (isDpop !== Boolean(auth.extra.jkt) || (options.dpop && !isDpop)) {

@@ -4,8 +4,8 @@ use openclaw_secrets::{SCHEME, SecretTemplate};
 use serde_json::json;
 
 use crate::decode::{Field, Spanned};
-use crate::oauth::{IdentityProvider, OAuthGrant, OAuthSettings};
-use crate::raw::{RawAuth, RawGrantType, RawIdentityProvider};
+use crate::oauth::{DpopSetting, IdentityProvider, OAuthGrant, OAuthSettings};
+use crate::raw::{RawAuth, RawDpop, RawGrantType, RawIdentityProvider};
 use crate::text::ConfigText;
 
 use super::server::{ServerBuilder, erase};
@@ -30,6 +30,7 @@ impl ServerBuilder<'_, '_> {
             scopes,
             client_metadata_url,
             redirect_port,
+            dpop,
         } = auth.value;
         OAuthSettings {
             login: None,
@@ -55,6 +56,14 @@ impl ServerBuilder<'_, '_> {
             redirect_port: redirect_port.map(|port| {
                 self.note("auth.redirectPort", &port, json!(port.value.0));
                 u16::try_from(port.value.0).unwrap_or(u16::MAX)
+            }),
+            dpop: dpop.map_or(DpopSetting::Auto, |dpop| {
+                self.note("auth.dpop", &dpop, json!(dpop.value.as_str()));
+                match dpop.value {
+                    RawDpop::Auto => DpopSetting::Auto,
+                    RawDpop::Always => DpopSetting::Always,
+                    RawDpop::Never => DpopSetting::Never,
+                }
             }),
         }
     }

@@ -36,8 +36,11 @@ section! {
         scopes: Words = "scopes",
         /// The URL of the client metadata document.
         client_metadata_url: ConfigText = "clientMetadataUrl" => schema::address,
-        /// The local port of the redirect URL; a free one if not given.
+        /// The local port of the redirect URL, whose path is `/callback` then; a free one if not given.
         redirect_port: Whole<1, 65535> = "redirectPort",
+        /// Whether tokens are bound to a key (DPoP, RFC 9449). `auto` (the default): where the
+        /// server asks for it. `always`: unbound tokens are not used. `never`: bound ones are not.
+        dpop: RawDpop = "dpop",
     }
 }
 
@@ -66,6 +69,18 @@ choice! {
         JwtBearer = "jwt_bearer",
         /// An identity provider vouches for the user.
         Enterprise = "enterprise",
+    }
+}
+
+choice! {
+    /// Whether tokens are bound to a key (RFC 9449).
+    pub(crate) enum RawDpop {
+        /// Where the server asks for it.
+        Auto = "auto",
+        /// Unbound tokens are not used.
+        Always = "always",
+        /// Bound tokens are not used.
+        Never = "never",
     }
 }
 

@@ -1,6 +1,8 @@
 //! The OAuth settings of a server.
 
-use openclaw_config::{OAuthGrant, OAuthSettings, ServerChange, ServerConfig, Severity, Transport};
+use openclaw_config::{
+    DpopSetting, OAuthGrant, OAuthSettings, ServerChange, ServerConfig, Severity, Transport,
+};
 
 use crate::support::*;
 
@@ -72,6 +74,22 @@ fn an_identity_provider_vouches_for_the_user() {
     assert_eq!(provider.client_id, "desk");
     assert_eq!(provider.client_secret.unwrap().to_string(), "secret://env/IDP_SECRET");
     assert_eq!(provider.id_token.to_string(), "secret://file/id-token");
+}
+
+#[test]
+fn tokens_are_bound_where_the_server_asks_for_it_unless_set_otherwise() {
+    for (auth, expected) in [
+        ("{}", DpopSetting::Auto),
+        ("{ dpop: 'auto' }", DpopSetting::Auto),
+        ("{ dpop: 'always' }", DpopSetting::Always),
+        ("{ dpop: 'never' }", DpopSetting::Never),
+    ] {
+        assert_eq!(oauth(server(&entry(auth))).dpop, expected, "{auth}");
+    }
+    refused_once("{ dpop: true }", &["auth.dpop"]);
+    refused_once("{ dpop: 'off' }", &["expected one of auto, always, never", "auth.dpop"]);
+    let [old, new] = ["{}", "{ dpop: 'never' }"].map(|auth| server(&entry(auth)));
+    assert_eq!(ServerChange::between(Some(&old), Some(&new)), ServerChange::Restarted);
 }
 
 #[test]

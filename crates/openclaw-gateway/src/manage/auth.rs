@@ -14,6 +14,7 @@ use openclaw_oauth::authorizer::Authorizer;
 use openclaw_oauth::client::Registration;
 use openclaw_oauth::error::AuthError;
 use openclaw_oauth::grant::Grant;
+use openclaw_oauth::issuer::{UnconfirmedIssuer, confirmation_hint};
 use openclaw_oauth::login::{LoginPrompt, LoginRequest, Logout, PromptResponse};
 use openclaw_oauth::store::Version;
 use openclaw_protocol::mcp::{AuthResult, GrantInfo};
@@ -89,8 +90,13 @@ impl LoginPrompt for UrlSender {
 /// What to do about the login at a server.
 #[derive(Debug)]
 pub(crate) enum AuthOrder {
-    /// Begin one, with these scopes besides the usual ones.
-    Begin(BTreeSet<String>),
+    /// Begin one.
+    Begin {
+        /// The scopes besides the usual ones.
+        scopes: BTreeSet<String>,
+        /// The authorization server that the user confirms.
+        issuer: Option<String>,
+    },
     /// Finish it with its code, or with the URL that the browser was redirected to.
     Finish(SecretString),
     Logout,
@@ -136,19 +142,29 @@ pub(crate) async fn auth(
             state_of(gateway, &server.status(), Some(&authorizer)).await
         }
         // Connected without a token.
-        AuthOrder::Begin(_)
+        AuthOrder::Begin { .. }
             if status.state == ServerState::Ready && status.auth == AuthKind::None =>
         {
             state_of(gateway, &status, Some(&authorizer)).await
         }
-        AuthOrder::Begin(_) if !is_by_user(&server) => {
-            // A token is obtained without a user.
-            server.refresh().await?;
-            state_of(gateway, &server.status(), Some(&authorizer)).await
-        }
-        AuthOrder::Begin(scopes) => {
+        AuthOrder::Begin { scopes, issuer } => {
+            if let Some(issuer) = issuer {
+                match authorizer.confirm_issuer(&issuer).await {
+                    Err(AuthError::Unconfirmed(other)) => return Ok(to_confirm(*other)),
+                    confirmed => confirmed.map_err(|error| login_failed(name, &error))?,
+                }
+            }
+            if !is_by_user(&server) {
+                // A token is obtained without a user, who must know where it comes from.
+                if let Ok(Some(unconfirmed)) = authorizer.unconfirmed_issuer().await {
+                    return Ok(to_confirm(unconfirmed));
+                }
+                server.refresh().await?;
+                return state_of(gateway, &server.status(), Some(&authorizer)).await;
+            }
             match begin(gateway, Arc::clone(&server), authorizer.clone(), scopes).await {
                 Ok(url) => Ok(pending(url)),
+                Err(AuthError::Unconfirmed(unconfirmed)) => Ok(to_confirm(*unconfirmed)),
                 // It needs none, denies access to all, or does not work.
                 Err(AuthError::NotAboutTokens) => {
                     server.refresh().await?;
@@ -162,7 +178,13 @@ pub(crate) async fn auth(
 
 fn pending(url: String) -> AuthResult {
     let state = "pending".to_owned();
-    AuthResult { ok: false, state, url: Some(url), message: None, grant: None }
+    AuthResult { ok: false, state, url: Some(url), message: None, issuer: None, grant: None }
+}
+
+fn to_confirm(unconfirmed: UnconfirmedIssuer) -> AuthResult {
+    let (state, message) = ("unconfirmed".to_owned(), Some(unconfirmed.to_string()));
+    let issuer = Some(unconfirmed.issuer);
+    AuthResult { ok: false, state, url: None, message, issuer, grant: None }
 }
 
 /// Whether tokens for a server are obtained by a user who logs in.
@@ -248,7 +270,8 @@ async fn logout(
     };
     // A connection that was made with the login ends.
     server.reconnect().await;
-    Ok(AuthResult { ok: false, state: "none".to_owned(), url: None, message, grant: None })
+    let state = "none".to_owned();
+    Ok(AuthResult { ok: false, state, url: None, message, issuer: None, grant: None })
 }
 
 /// Returns the state of a login.
@@ -267,7 +290,7 @@ async fn state_of(
     };
     let ok = matches!(status.state, ServerState::Ready | ServerState::Idle);
     let result = |state: &str, url, message, grant| {
-        Ok(AuthResult { ok, state: state.to_owned(), url, message, grant })
+        Ok(AuthResult { ok, state: state.to_owned(), url, message, issuer: None, grant })
     };
     let needs_auth = status.state == ServerState::NeedsAuth;
     let grant = |grant: &Arc<Grant>| info(grant, key_in.clone());
@@ -323,6 +346,10 @@ fn login_failed(name: &str, error: &AuthError) -> Problem {
         AuthError::LoginRequired => {
             let message = format!("no login to `{name}` is in progress, or it has expired");
             let hint = format!("run `openclaw mcp login {name}` first");
+            Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
+        }
+        AuthError::Unconfirmed(unconfirmed) => {
+            let hint = confirmation_hint(name, &unconfirmed.issuer);
             Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
         }
         AuthError::NotAboutTokens => invalid(&format!("`{name}` does not require a login")),

@@ -85,7 +85,7 @@ pub(crate) async fn carry_out(
         Verb::Auth { server, code } => {
             let order = match code {
                 Some(code) => AuthOrder::Finish(code.clone().into()),
-                None => AuthOrder::Begin(BTreeSet::new()),
+                None => AuthOrder::Begin { scopes: BTreeSet::new(), issuer: None },
             };
             let done = auth(gateway, id, server, order).await?;
             Done::Auth(server.clone(), done)

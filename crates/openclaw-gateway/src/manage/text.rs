@@ -2,6 +2,7 @@
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::server::status::{AuthKind, ServerState, ServerStatus};
+use openclaw_oauth::issuer::confirmation_hint;
 use openclaw_protocol::mcp::{AuthResult, GrantInfo, RefreshResult, Refreshed, Tool, ToolsResult};
 
 use super::Done;
@@ -179,6 +180,12 @@ fn auth(name: &str, result: &AuthResult) -> String {
         }
         ("authorized", None) => format!("{name} is authorized with the key in its entry."),
         ("failed", _) => format!("The login to {name} failed{}", message.unwrap_or_default()),
+        ("unconfirmed", _) => {
+            let issuer = result.issuer.as_deref().unwrap_or_default();
+            let hint = confirmation_hint(name, issuer);
+            let reason = clean(result.message.as_deref().unwrap_or_default(), 3 * LINE);
+            format!("Not logged in to {name}: {reason}.\nhint: {hint}")
+        }
         ("required", _) => format!("{name} requires a login.\nhint: use `/mcp login {name}`"),
         _ => format!("{name} needs no login."),
     }

@@ -265,13 +265,15 @@ pub(super) async fn disconnect(
 }
 
 pub(super) async fn auth(asked: &RequestContext<'_>, params: AuthParams) -> Reply<AuthResult> {
-    let AuthParams { agent_id, server, action, code, scopes } = params;
+    let AuthParams { agent_id, server, action, code, scopes, issuer } = params;
     let (id, _) = of(asked, agent_id.as_deref())?;
     let order = match (action.unwrap_or(AuthAction::Login), code) {
         (AuthAction::Status, _) => AuthOrder::Status,
         (AuthAction::Logout, _) => AuthOrder::Logout,
         (AuthAction::Login, Some(code)) => AuthOrder::Finish(code.into()),
-        (AuthAction::Login, None) => AuthOrder::Begin(scopes.into_iter().collect()),
+        (AuthAction::Login, None) => {
+            AuthOrder::Begin { scopes: scopes.into_iter().collect(), issuer }
+        }
     };
     Ok(manage::auth(asked.gateway, &id, &server, order).await?)
 }

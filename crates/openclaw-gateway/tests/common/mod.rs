@@ -16,6 +16,7 @@ use openclaw_mcp::fleet;
 use openclaw_mcp::server::StorageFolders;
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::store::pins::Pins;
+use openclaw_oauth::refresh::Renewals;
 use openclaw_oauth::store::{FileStore, KeyOptions};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::client::{Client, ConnectOptions};
@@ -92,6 +93,7 @@ impl Place {
             prompt: None,
             logs_in: false,
             client_metadata_url: None,
+            renewals: Renewals::default(),
         }
     }
 

@@ -289,13 +289,16 @@ impl Fleet {
         FleetStart::of(&self.servers(), held_back.map(ToString::to_string).collect())
     }
 
-    /// Stops all servers in parallel and waits until they are gone.
+    /// Stops all servers in parallel and waits until they are gone, and no token is being renewed.
     pub async fn stop(&self) {
         self.applied().is_closed = true;
         let servers = self.servers();
         join_all(servers.iter().map(|server| server.stop())).await;
         self.ending.close();
         self.ending.wait().await;
+        if let Some(auth) = &self.common.context.auth {
+            auth.renewals.finished().await;
+        }
         self.services.close().await;
     }
 }

@@ -11,9 +11,11 @@ use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_oauth::authorizer::{Authorizer, AuthorizerOptions};
+use openclaw_oauth::grant::GrantKey;
 use openclaw_oauth::login::{LoginPrompt, LoginRequest, Logout, PromptResponse};
+use openclaw_oauth::refresh::Renewals;
 use openclaw_oauth::settings::AuthSettings;
-use openclaw_oauth::store::{FileStore, KeyOptions};
+use openclaw_oauth::store::{FileStore, GrantStore as _, KeyOptions};
 use openclaw_testkit::oauth::{
     Browser, Endpoint, Fake, OAuthRequest, OAuthScript, OAuthTestServer,
 };
@@ -55,8 +57,13 @@ fn setup_with(state: &Path, prompt: Option<Arc<User>>) -> FleetSetup {
 
 fn with_logins(mut setup: FleetSetup, state: &Path, prompt: Option<Arc<User>>) -> FleetSetup {
     let prompt = prompt.map(|user| -> Arc<dyn LoginPrompt> { user });
-    let auth =
-        AuthContext { store: store(state), prompt, logs_in: false, client_metadata_url: None };
+    let auth = AuthContext {
+        store: store(state),
+        prompt,
+        logs_in: false,
+        client_metadata_url: None,
+        renewals: Renewals::default(),
+    };
     setup.context.auth = Some(auth);
     setup
 }
@@ -175,6 +182,30 @@ async fn a_login_in_another_process_brings_the_server_up() {
         assert_works(&tools).await;
         fleet.stop().await;
     }
+}
+
+#[tokio::test]
+async fn the_end_of_a_fleet_waits_for_a_refresh_that_was_sent() {
+    let (server, state) = fresh();
+    let server = Arc::new(server);
+    let (fleet, tools) = logged_in(&server, state.path()).await;
+    server.expire_access_tokens();
+    server.hold_responses(Endpoint::Refresh);
+    let calling = tokio::spawn(async move { echo(&tools).await });
+    let refreshing = Arc::clone(&server);
+    let sent = move || refreshing.wait_for_processed(Endpoint::Refresh, 1);
+    tokio::task::spawn_blocking(sent).await.unwrap();
+    // The user cancels the call, and the command ends.
+    calling.abort();
+    let mut stopping = Box::pin(fleet.stop());
+    let early = tokio::time::timeout(Duration::from_millis(500), &mut stopping).await;
+    assert!(early.is_err(), "the new refresh token would be lost");
+    server.release(Endpoint::Refresh);
+    stopping.await;
+    let key = GrantKey::new("x", &server.url().parse().unwrap());
+    let stored = store(state.path()).load(&key).await.unwrap().unwrap();
+    assert!(stored.refreshing_since.is_none());
+    assert!(server.is_valid(stored.grant.access_token.expose()));
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ use openclaw_oauth::authorizer::Authorizer;
 use openclaw_oauth::error::AuthError;
 use openclaw_oauth::grant::{Grant, GrantKey};
 use openclaw_oauth::login::{LoginPrompt, LoginRequest, Logout, PromptResponse};
+use openclaw_oauth::refresh::Renewals;
 use openclaw_oauth::store::{FileStore, GrantStore as _, KeyOptions};
 use openclaw_testkit::oauth::Browser;
 use openclaw_testkit::{OAuthPeer, OidcOptions, Peers};
@@ -125,6 +126,7 @@ fn setup_with(state: &Path, user: &Arc<User>) -> FleetSetup {
         prompt: Some(prompt),
         logs_in: false,
         client_metadata_url: None,
+        renewals: Renewals::default(),
     });
     setup
 }
@@ -297,6 +299,68 @@ async fn tokens_are_bound_to_a_key_where_oidc_provider_requires_it() {
 #[tokio::test]
 async fn proofs_have_the_nonces_that_oidc_provider_and_the_server_require() {
     assert_bound(true).await;
+}
+
+/// `oidc-provider`, which offers DPoP, and a `FastMCP` server that checks its tokens.
+async fn fastmcp_jwt(options: OidcOptions) -> Pair {
+    blocking(move || {
+        let peers = Peers::find();
+        let provider = peers.oidc_provider(&options);
+        let server = peers.fastmcp_jwt(&provider, &options);
+        Arc::new((provider, server))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_bearer_check_of_the_typescript_sdk_is_passed_where_the_issuer_offers_dpop() {
+    let oidc = OidcOptions { bearer_only: true, ..OidcOptions::default() };
+    assert_bearer(protected(oidc).await).await;
+}
+
+#[tokio::test]
+async fn the_jwt_verifier_of_fastmcp_is_passed_where_the_issuer_offers_dpop() {
+    assert_bearer(fastmcp_jwt(OidcOptions::default()).await).await;
+}
+
+async fn assert_bearer(pair: Pair) {
+    let (client, grant) = Client::logged_in(pair.1.url()).await;
+    assert!(grant.dpop.is_none());
+    assert_eq!(client.whoami().await["subject"], "bob");
+    let server = Arc::clone(&pair);
+    blocking(move || server.1.expire_tokens()).await;
+    assert_eq!(client.whoami().await["subject"], "bob");
+    let refreshes = token_requests(&pair, "refresh_token").await;
+    assert!(refreshes.len() == 1 && refreshes[0]["status"] == 200, "{refreshes:?}");
+    let server = Arc::clone(&pair);
+    let seen = blocking(move || server.1.seen()).await;
+    assert!(seen.iter().all(|request| request["scheme"] != "DPoP"), "{seen:?}");
+    client.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_that_requires_bound_tokens_and_rejects_them_works_after_a_second_login() {
+    let requiring = OidcOptions { dpop_required: true, ..OidcOptions::default() };
+    let bearer_only = OidcOptions { bearer_only: true, ..requiring.clone() };
+    for pair in [protected(bearer_only).await, fastmcp_jwt(requiring).await] {
+        let client = Client::start(pair.1.url()).await;
+        assert!(client.login(true).await.unwrap().dpop.is_some());
+        // The authorization server binds the refresh tokens of public clients, too.
+        let rejected = async {
+            loop {
+                let stored = client.authorizer().await.stored().await.unwrap().unwrap();
+                if stored.bearer_only {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        within(rejected).await;
+        assert!(client.login(true).await.unwrap().dpop.is_none());
+        client.until(ServerState::Ready).await;
+        assert_eq!(client.whoami().await["subject"], "bob");
+        client.stop().await;
+    }
 }
 
 async fn assert_bound(nonce: bool) {

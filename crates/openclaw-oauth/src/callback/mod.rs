@@ -5,15 +5,18 @@
 //! number, only the response with the right `state` counts, and no page repeats anything that was
 //! sent.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use openclaw_secrets::SecretString;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 mod page;
@@ -23,8 +26,9 @@ use page::CallbackPage;
 const PATH: &str = "/callback";
 /// Maximum size of a request, in bytes.
 const MAX_REQUEST: usize = 16 * 1024;
-/// Maximum number of connections at the same time. Further ones wait.
-const MAX_CONNECTIONS: usize = 16;
+/// Maximum number of connections at the same time. A further one ends the oldest that has not sent
+/// the response to the login: others may hold theirs open without a word.
+const MAX_CONNECTIONS: usize = 64;
 /// How long a client may take to send its request, and to read the response.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a client may take to close its connection after the response.
@@ -62,23 +66,30 @@ impl CallbackListener {
         Ok(Self { listener, port })
     }
 
-    /// Returns the URL that the browser is redirected to.
+    /// Returns the URL that the browser is redirected to, or that it is below.
     #[must_use]
     pub fn redirect_uri(&self) -> String {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
-    /// Waits for the response with this state. Other requests get an error page and are ignored.
+    /// Waits for the response with this state at this path. Other requests get an error page and are
+    /// ignored.
     ///
     /// Cancel-safe: dropping the future closes the port. `server` is shown to the user.
     ///
     /// # Errors
     /// If the server task failed.
-    pub async fn wait(self, server: &str, expected_state: &str) -> io::Result<Callback> {
+    pub async fn wait(
+        self,
+        server: &str,
+        expected_state: &str,
+        path: &str,
+    ) -> io::Result<Callback> {
         let (outcome, outcome_seen) = watch::channel(None);
         let (found, mut finds) = mpsc::channel(1);
         let login = Login {
             port: self.port,
+            path: path.to_owned(),
             server: server.to_owned(),
             state: expected_state.into(),
             found,
@@ -134,24 +145,41 @@ impl Callback {
 #[derive(Clone)]
 struct Login {
     port: u16,
+    path: String,
     server: String,
     state: SecretString,
     found: mpsc::Sender<String>,
     outcome: watch::Receiver<Option<LoginOutcome>>,
 }
 
+/// A connection that may be ended for a newer one.
+struct OpenConnection {
+    task: AbortHandle,
+    /// Whether it has sent the response to the login.
+    is_awaited: Arc<AtomicBool>,
+}
+
 /// Accepts connections until the login has ended.
 async fn serve(listener: TcpListener, login: Login) {
     let mut outcome = login.outcome.clone();
     let mut connections = JoinSet::new();
+    // The oldest is the first.
+    let mut open: VecDeque<OpenConnection> = VecDeque::new();
     loop {
-        let is_full = connections.len() >= MAX_CONNECTIONS;
         tokio::select! {
             // An error: the sender was dropped.
             changed = outcome.changed() => if changed.is_err() { break },
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
-            accepted = listener.accept(), if !is_full => match accepted {
-                Ok((stream, _)) => drop(connections.spawn(connection(stream, login.clone()))),
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    open.retain(|connection| !connection.task.is_finished());
+                    if open.len() >= MAX_CONNECTIONS {
+                        make_room(&mut open);
+                    }
+                    let is_awaited = Arc::new(AtomicBool::new(false));
+                    let serving = connection(stream, login.clone(), Arc::clone(&is_awaited));
+                    open.push_back(OpenConnection { task: connections.spawn(serving), is_awaited });
+                }
                 // Out of file descriptors, or the client has left.
                 Err(error) => {
                     tracing::debug!(%error, "cannot accept a connection for the login");
@@ -166,7 +194,16 @@ async fn serve(listener: TcpListener, login: Login) {
     let _ = timeout(GRACE, all).await;
 }
 
-async fn connection(mut stream: TcpStream, mut login: Login) {
+/// Ends the oldest connection that is not the browser's, or the oldest of the browser.
+fn make_room(open: &mut VecDeque<OpenConnection>) {
+    let is_free = |one: &OpenConnection| !one.is_awaited.load(Ordering::Relaxed);
+    let oldest = open.iter().position(is_free).unwrap_or(0);
+    if let Some(connection) = open.remove(oldest) {
+        connection.task.abort();
+    }
+}
+
+async fn connection(mut stream: TcpStream, mut login: Login, is_awaited: Arc<AtomicBool>) {
     let mut outcome = login.outcome.clone();
     let ended = async { while outcome.changed().await.is_ok() {} };
     let request = tokio::select! {
@@ -176,7 +213,7 @@ async fn connection(mut stream: TcpStream, mut login: Login) {
         () = ended => return,
     };
     let page = match request {
-        Ok(Ok(Some(head))) => respond(&head, &mut login).await,
+        Ok(Ok(Some(head))) => respond(&head, &mut login, &is_awaited).await,
         Ok(Ok(None)) => CallbackPage::TooLarge,
         // It left, or was too slow: there may be no one to respond to.
         Ok(Err(_)) => return,
@@ -213,8 +250,8 @@ async fn read_request(stream: &mut TcpStream) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Chooses the page. For the awaited response, that takes until the login has ended.
-async fn respond(head: &[u8], login: &mut Login) -> CallbackPage {
-    let query = match query(head, login.port) {
+async fn respond(head: &[u8], login: &mut Login, is_awaited: &AtomicBool) -> CallbackPage {
+    let query = match query(head, login.port, &login.path) {
         Ok(query) => query,
         Err(page) => return page,
     };
@@ -229,6 +266,7 @@ async fn respond(head: &[u8], login: &mut Login) -> CallbackPage {
         tracing::warn!("ignored a response to a login with another state");
         return CallbackPage::OtherLogin;
     }
+    is_awaited.store(true, Ordering::Relaxed);
     // Fails for a second response, as after a reload: that gets the same page.
     let _ = login.found.try_send(query.to_owned());
     let outcome = login.outcome.wait_for(Option::is_some).await;
@@ -238,8 +276,8 @@ async fn respond(head: &[u8], login: &mut Login) -> CallbackPage {
     }
 }
 
-/// Returns the query of a request for [`PATH`].
-fn query(head: &[u8], port: u16) -> Result<&str, CallbackPage> {
+/// Returns the query of a request for this path.
+fn query<'a>(head: &'a [u8], port: u16, wanted: &str) -> Result<&'a str, CallbackPage> {
     let head = str::from_utf8(head).map_err(|_| CallbackPage::Invalid)?;
     let mut lines = head.split("\r\n");
     let mut request = lines.next().unwrap_or_default().split(' ');
@@ -264,7 +302,7 @@ fn query(head: &[u8], port: u16) -> Result<&str, CallbackPage> {
         return Err(CallbackPage::Invalid);
     }
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    if method != "GET" || path != PATH {
+    if method != "GET" || path != wanted {
         return Err(CallbackPage::NotFound);
     }
     Ok(query)

@@ -7,7 +7,7 @@ async fn waiting() -> (u16, JoinHandle<io::Result<Callback>>) {
     let listener = CallbackListener::bind(None).await.unwrap();
     let port = listener.port;
     assert_eq!(listener.redirect_uri(), format!("http://127.0.0.1:{port}/callback"));
-    (port, tokio::spawn(listener.wait("notes <1>", STATE)))
+    (port, tokio::spawn(listener.wait("notes <1>", STATE, PATH)))
 }
 
 async fn send(port: u16, request: &[u8]) -> String {
@@ -150,21 +150,56 @@ async fn parameters_are_never_repeated_in_a_page() {
 }
 
 #[tokio::test]
-async fn slow_clients_time_out_and_do_not_block_the_login() {
+async fn a_slow_client_times_out() {
+    let (port, _login) = waiting().await;
+    let mut slow = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    slow.write_all(b"GET /callback?state=right-state HTTP/1.1\r\nHost:").await.unwrap();
+    tokio::time::pause();
+    let mut page = String::new();
+    slow.read_to_string(&mut page).await.unwrap();
+    assert!(page.starts_with("HTTP/1.1 408 "), "{page}");
+}
+
+#[tokio::test]
+async fn idle_and_slow_connections_do_not_delay_the_response() {
     let (port, login) = waiting().await;
-    let mut slow = Vec::new();
-    for _ in 0..MAX_CONNECTIONS {
+    let mut others = Vec::new();
+    for number in 0..2 * MAX_CONNECTIONS {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-        stream.write_all(b"GET /callback?state=right-state HTTP/1.1\r\nHost:").await.unwrap();
-        slow.push(stream);
+        if number % 2 == 0 {
+            stream.write_all(b"GET /callback?state=right-state HTTP/1.1\r\nHost:").await.unwrap();
+        }
+        others.push(stream);
     }
     let browser = tokio::spawn(async move { get(port, "/callback?state=right-state").await });
-    tokio::time::pause();
+    let callback = login.await.unwrap().unwrap();
+    // The browser's connection is not ended in their place.
+    for _ in 0..2 * MAX_CONNECTIONS {
+        others.push(TcpStream::connect(("127.0.0.1", port)).await.unwrap());
+    }
+    assert!(get(port, "/other").await.contains("404"));
+    callback.finish(LoginOutcome::LoggedIn).await;
+    assert!(browser.await.unwrap().contains("logged in"));
+    // The response did not wait until one of them had timed out.
+    for mut stream in others {
+        let mut page = Vec::new();
+        let _ = stream.read_to_end(&mut page).await;
+        assert_eq!(String::from_utf8(page).unwrap(), "");
+    }
+}
+
+#[tokio::test]
+async fn only_the_path_of_the_authorization_server_counts() {
+    let listener = CallbackListener::bind(None).await.unwrap();
+    let port = listener.port;
+    let login = tokio::spawn(listener.wait("notes", STATE, "/callback/0123"));
+    for wrong in ["/callback", "/callback/", "/callback/01234", "/callback/0123/"] {
+        let page = get(port, &format!("{wrong}?code=1&state=right-state")).await;
+        assert!(page.starts_with("HTTP/1.1 404 "), "{wrong}: {page}");
+    }
+    let browser = tokio::spawn(async move { get(port, "/callback/0123?state=right-state").await });
     login.await.unwrap().unwrap().finish(LoginOutcome::LoggedIn).await;
     assert!(browser.await.unwrap().contains("logged in"));
-    let mut page = String::new();
-    slow.remove(0).read_to_string(&mut page).await.unwrap();
-    assert!(page.starts_with("HTTP/1.1 408 "), "{page}");
 }
 
 #[tokio::test]
@@ -183,8 +218,8 @@ async fn an_idle_connection_does_not_delay_the_end() {
 proptest::proptest! {
     #[test]
     fn any_bytes_are_a_request_or_an_error(head: Vec<u8>, text in "GET /callback[?\r\n :a-zHost]*") {
-        let _ = query(&head, 80);
-        let _ = query(text.as_bytes(), 80);
+        let _ = query(&head, 80, PATH);
+        let _ = query(text.as_bytes(), 80, PATH);
     }
 }
 

@@ -25,6 +25,7 @@ const CIPHER: &str = "chacha20-poly1305";
 pub(super) enum EnvelopeKind {
     Grant,
     Login,
+    Issuer,
 }
 
 /// An envelope as it is stored. Unknown fields are ignored.

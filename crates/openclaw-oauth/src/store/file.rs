@@ -1,6 +1,7 @@
 //! Grants as files: `mcp/tokens/<hash>.json` in the state folder, one per server and URL.
 //!
-//! Next to a grant are `<hash>.login.json`, an unfinished login, and `<hash>.lock`. A lock file is
+//! Next to a grant are `<hash>.login.json`, an unfinished login, `<hash>.issuer.json`, the confirmed
+//! authorization server, and `<hash>.lock`. A lock file is
 //! never deleted: a process that waits for it would hold the lock of a file that others don't see.
 
 use std::path::Path;
@@ -97,6 +98,27 @@ impl GrantStore for FileStore {
         self.save_grant(lease, &stored.grant, Some(at)).await
     }
 
+    async fn recover(&self, lease: &GrantLock) -> Result<Option<Grant>, AuthError> {
+        let Some(stored) = self.load(lease.key()).await? else { return Ok(None) };
+        let mut newest: Option<Grant> = None;
+        for content in self.files.unfinished(lease, EnvelopeKind::Grant).await {
+            let Ok(found) = self.parse(lease.key(), &content, stored.version) else { continue };
+            let (grant, than) = (found.grant, newest.as_ref().unwrap_or(&stored.grant));
+            // Of the same login, and not the stored one with its mark.
+            if found.refreshing_since.is_none()
+                && grant.logged_in_at == stored.grant.logged_in_at
+                && grant.issued_at >= than.issued_at
+                && grant.access_token != stored.grant.access_token
+            {
+                newest = Some(grant);
+            }
+        }
+        if let Some(grant) = &newest {
+            self.save(lease, grant).await?;
+        }
+        Ok(newest)
+    }
+
     async fn delete(&self, lease: &GrantLock) -> Result<bool, AuthError> {
         self.files.remove(lease.key(), EnvelopeKind::Grant).await
     }
@@ -147,6 +169,19 @@ impl GrantStore for FileStore {
 
     async fn delete_login(&self, key: &GrantKey) -> Result<bool, AuthError> {
         self.files.remove(key, EnvelopeKind::Login).await
+    }
+
+    async fn issuer(&self, key: &GrantKey) -> Result<Option<String>, AuthError> {
+        let Some((content, _)) = self.files.read(key, EnvelopeKind::Issuer).await? else {
+            return Ok(None);
+        };
+        let path = self.files.path(key, EnvelopeKind::Issuer);
+        let issuer = serde_json::from_slice(&content);
+        issuer.map(Some).map_err(|_| unusable(&path, &key.server, &Damage::Content))
+    }
+
+    async fn save_issuer(&self, key: &GrantKey, issuer: &str) -> Result<(), AuthError> {
+        self.files.write(None, key, EnvelopeKind::Issuer, to_json(&issuer)?).await.map(drop)
     }
 
     async fn check_writable(&self) -> Result<(), AuthError> {

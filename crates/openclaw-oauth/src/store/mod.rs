@@ -16,9 +16,10 @@
 //!
 //! A crash leaves the old grant without mark (before 2), the old grant with the mark (2 to 4), or
 //! the new grant (after 4); never a part of one. A marked grant whose lease is free was interrupted:
-//! its refresh token may have been used. Try it once; if it is rejected, a login is necessary. If
-//! the request certainly was not sent or was rejected, [`save`](GrantStore::save) the old grant to
-//! remove the mark.
+//! its refresh token may have been used. [`recover`](GrantStore::recover) completes a save that has
+//! begun. Else try the refresh token once: some servers accept it for a while after a rotation. If it
+//! is rejected, a login is necessary. If the request certainly was not sent or was rejected,
+//! [`save`](GrantStore::save) the old grant to remove the mark.
 //!
 //! Writes complete and keep the lock even if their caller is cancelled. Steps 3 and 4 as a whole do
 //! not: run them in a task that outlives the caller.
@@ -66,6 +67,10 @@ pub trait GrantStore: Send + Sync + fmt::Debug {
     /// returns. Fails with [`AuthError::LoginRequired`] if there is no grant.
     async fn mark_refreshing(&self, lease: &GrantLock, at: i64) -> Result<Version, AuthError>;
 
+    /// Completes the save of a process that was killed between the response and the end of its save,
+    /// and returns the grant. `None` if there is none that is newer than the stored one.
+    async fn recover(&self, lease: &GrantLock) -> Result<Option<Grant>, AuthError>;
+
     /// Deletes a grant. Returns whether there was one, readable or not.
     async fn delete(&self, lease: &GrantLock) -> Result<bool, AuthError>;
 
@@ -87,6 +92,14 @@ pub trait GrantStore: Send + Sync + fmt::Debug {
     /// Deletes the unfinished login. Returns whether there was one: of several processes that
     /// finish the same login, only one gets `true`.
     async fn delete_login(&self, key: &GrantKey) -> Result<bool, AuthError>;
+
+    /// Returns the authorization server that the user has confirmed. It stays when the grant is
+    /// deleted.
+    async fn issuer(&self, key: &GrantKey) -> Result<Option<String>, AuthError>;
+
+    /// Stores the authorization server that the user has confirmed, and replaces an earlier one.
+    /// Durable when it returns.
+    async fn save_issuer(&self, key: &GrantKey, issuer: &str) -> Result<(), AuthError>;
 
     /// Fails if a grant could not be saved. To be called before a browser opens.
     async fn check_writable(&self) -> Result<(), AuthError>;

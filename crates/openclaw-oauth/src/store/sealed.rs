@@ -40,6 +40,7 @@ impl SealedFiles {
         self.folder.join(match kind {
             EnvelopeKind::Grant => format!("{stem}.json"),
             EnvelopeKind::Login => format!("{stem}.login.json"),
+            EnvelopeKind::Issuer => format!("{stem}.issuer.json"),
         })
     }
 
@@ -132,6 +133,27 @@ impl SealedFiles {
         openclaw_files::make_folder(&self.folder)?;
         openclaw_files::replace(path, &bytes)?;
         Ok(version(&bytes))
+    }
+
+    /// Returns the contents of one owner's files whose writers were killed before the file had its name.
+    /// The writers held the lease, so none of them is still running.
+    pub(super) async fn unfinished(
+        &self,
+        lease: &GrantLock,
+        kind: EnvelopeKind,
+    ) -> Vec<Zeroizing<Vec<u8>>> {
+        let folder = self.folder.clone();
+        let paths = blocking(move || Ok(openclaw_files::unfinished(&folder))).await;
+        let mut found = Vec::new();
+        for path in paths.unwrap_or_default() {
+            // Not readable, or not complete: as good as not written.
+            let Ok(bytes) = read(path.clone()).await else { continue };
+            let Ok(envelope) = StoredEnvelope::parse(&bytes) else { continue };
+            if envelope.owner() == *lease.key() {
+                found.extend(self.open(&path, &envelope, lease.key(), kind).await);
+            }
+        }
+        found
     }
 
     /// Waits for the exclusive right to change the grant of this key.

@@ -15,7 +15,7 @@ use openclaw_oauth::store::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::support::{call, options, store};
+use crate::support::{call, grant_file, options, store};
 use crate::{logs, refresh};
 
 const VARIABLE: &str = "OPENCLAW_OAUTH_CHILD";
@@ -127,7 +127,7 @@ fn process() {
                 report(&serde_json::to_string(&refreshing.await.unwrap()).unwrap());
             }
             Role::StopAt(step) => {
-                let store = Arc::new(SteppedStore::stopping_at(&step, store(&state)));
+                let store = Arc::new(SteppedStore::stopping_at(&step, &state));
                 let options = AuthorizerOptions { store, ..options(&url, &state) };
                 let outcome = call(&Authorizer::new(options), &url).await;
                 report(&format!("ended: {outcome:?}"));
@@ -149,23 +149,26 @@ fn process() {
     });
 }
 
-/// A store that stops, or fails, at one step of a refresh: `locked`, `marked`, `saving` or `saved`.
+/// A store that stops, or fails, at one step of a refresh: `locked`, `marked`, `saving`, `written` (the
+/// new file has no name yet) or `saved`.
 #[derive(Debug)]
 pub(crate) struct SteppedStore {
     step: String,
     fails: bool,
+    state: PathBuf,
     store: Arc<FileStore>,
 }
 
 impl SteppedStore {
     /// Reports the step, and does not continue.
-    fn stopping_at(step: &str, store: Arc<FileStore>) -> Self {
-        Self { step: step.to_owned(), fails: false, store }
+    fn stopping_at(step: &str, state: &Path) -> Self {
+        let (step, state) = (step.to_owned(), state.to_owned());
+        Self { step, fails: false, store: store(&state), state }
     }
 
     /// Fails in place of the step.
-    pub(crate) fn failing_at(step: &str, store: Arc<FileStore>) -> Self {
-        Self { step: step.to_owned(), fails: true, store }
+    pub(crate) fn failing_at(step: &str, state: &Path) -> Self {
+        Self { fails: true, ..Self::stopping_at(step, state) }
     }
 
     async fn at(&self, step: &str) -> Result<(), AuthError> {
@@ -194,6 +197,15 @@ impl GrantStore for SteppedStore {
 
     async fn save(&self, lease: &GrantLock, grant: &Grant) -> Result<Version, AuthError> {
         self.at("saving").await?;
+        if self.step == "written" {
+            // As if the new file did not have its name yet.
+            let file = grant_file(&self.state);
+            let before = std::fs::read(&file).unwrap();
+            self.store.save(lease, grant).await?;
+            std::fs::rename(&file, file.with_file_name(".unfinished-test")).unwrap();
+            std::fs::write(&file, before).unwrap();
+            self.at("written").await?;
+        }
         let version = self.store.save(lease, grant).await?;
         self.at("saved").await?;
         Ok(version)
@@ -206,6 +218,10 @@ impl GrantStore for SteppedStore {
         let version = self.store.mark_refreshing(lease, at).await?;
         self.at("marked").await?;
         Ok(version)
+    }
+
+    async fn recover(&self, lease: &GrantLock) -> Result<Option<Grant>, AuthError> {
+        self.store.recover(lease).await
     }
 
     async fn delete(&self, lease: &GrantLock) -> Result<bool, AuthError> {
@@ -234,6 +250,14 @@ impl GrantStore for SteppedStore {
 
     async fn delete_login(&self, key: &GrantKey) -> Result<bool, AuthError> {
         self.store.delete_login(key).await
+    }
+
+    async fn issuer(&self, key: &GrantKey) -> Result<Option<String>, AuthError> {
+        self.store.issuer(key).await
+    }
+
+    async fn save_issuer(&self, key: &GrantKey, issuer: &str) -> Result<(), AuthError> {
+        self.store.save_issuer(key, issuer).await
     }
 
     async fn check_writable(&self) -> Result<(), AuthError> {

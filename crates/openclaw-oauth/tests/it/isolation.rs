@@ -193,10 +193,15 @@ async fn a_configured_secret_is_not_sent_to_an_authorization_server_that_is_name
     assert_eq!(ours.count(Endpoint::Register), 0);
     name_another(&ours, &other);
     let error = login(&client).await.unwrap_err();
-    assert!(matches!(error, AuthError::NotRegistered { .. }), "{error}");
+    assert!(matches!(error, AuthError::Unconfirmed(_)), "{error}");
     assert_eq!(other.all_requests().len(), other.count(Endpoint::ServerMetadata));
     assert_without_authorization(&other);
     assert_unknown_to(&other, &secrets_of(&ours, &grant));
+    // Also after a logout.
+    client.logout().await.unwrap();
+    let error = login(&client).await.unwrap_err();
+    assert!(matches!(error, AuthError::Unconfirmed(_)), "{error}");
+    assert_eq!(other.all_requests().len(), other.count(Endpoint::ServerMetadata));
 }
 
 #[tokio::test(flavor = "multi_thread")]

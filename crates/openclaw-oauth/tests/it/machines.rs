@@ -28,7 +28,10 @@ fn settings(grant: GrantType) -> AuthSettings {
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_requests_of_a_machine_without_a_token_request_one() {
     let (server, state) = serve(script());
-    let settings = settings(GrantType::ClientCredentials);
+    let settings = AuthSettings {
+        authorization_server: Some(server.issuer().parse().unwrap()),
+        ..settings(GrantType::ClientCredentials)
+    };
     let client = Authorizer::new(options_with(&server.url(), state.path(), settings));
     let barrier = Arc::new(tokio::sync::Barrier::new(50));
     let mut tasks = tokio::task::JoinSet::new();

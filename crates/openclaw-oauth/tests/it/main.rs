@@ -4,11 +4,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 
 mod bad_input;
+mod binding;
 mod callback;
 mod child;
 mod clock;
 mod crash;
 mod isolation;
+mod issuers;
 mod login;
 mod logs;
 mod machines;

@@ -220,7 +220,7 @@ async fn a_store_that_cannot_be_written_fails_before_the_request() {
     let (server, state) = serve(OAuthScript::new());
     logged_in(&server, state.path()).await;
     server.expire_access_tokens();
-    let store = Arc::new(crate::child::SteppedStore::failing_at("marked", store(state.path())));
+    let store = Arc::new(crate::child::SteppedStore::failing_at("marked", state.path()));
     let options = AuthorizerOptions { store, ..options(&server.url(), state.path()) };
     let error = call(&Authorizer::new(options), &server.url()).await.unwrap_err();
     assert!(matches!(error, AuthError::Store(_)), "{error}");

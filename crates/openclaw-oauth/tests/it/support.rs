@@ -80,7 +80,7 @@ pub(crate) fn grant_file(state: &Path) -> PathBuf {
     let paths = entries.map(|entry| entry.unwrap().path());
     let mut grants = paths.filter(|path| {
         let name = path.file_name().unwrap().to_string_lossy();
-        name.ends_with(".json") && !name.ends_with(".login.json") && !name.starts_with('.')
+        name.ends_with(".json") && name.matches('.').count() == 1
     });
     let grant = grants.next().expect("no grant is stored");
     assert!(grants.next().is_none(), "more than one grant is stored");

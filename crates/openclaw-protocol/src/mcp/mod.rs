@@ -100,6 +100,9 @@ pub struct AuthParams {
     /// With `login`: scopes to request besides the usual ones and those granted before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
+    /// With `login`: confirms this authorization server first, of a result with the state
+    /// `unconfirmed`.
+    pub issuer: Option<String>,
 }
 
 /// What to do with a login.
@@ -122,12 +125,15 @@ pub enum AuthAction {
 pub struct AuthResult {
     /// Whether the server can be used now.
     pub ok: bool,
-    /// State: `authorized`, `pending` (a login has begun), `required`, `failed`, `none`.
+    /// State: `authorized`, `pending` (a login has begun), `required`, `failed`, `none`, `unconfirmed`
+    /// (the user must confirm the `issuer`, for the reason in `message`).
     pub state: String,
     /// URL that the user must visit.
     pub url: Option<String>,
     /// Why the last login failed, or what a logout could not do. May quote a server.
     pub message: Option<String>,
+    /// The authorization server to confirm. Untrusted.
+    pub issuer: Option<String>,
     /// The stored login.
     pub grant: Option<GrantInfo>,
 }

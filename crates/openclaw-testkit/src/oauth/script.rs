@@ -110,6 +110,16 @@ pub struct OAuthScript {
     /// Whether there are refresh tokens. A refresh returns a new one, and the old one is invalid
     /// afterwards. If it is used again, all tokens of the login become invalid.
     pub refresh_tokens: bool,
+    /// Members of the metadata of the authorization server in place of the regular ones, or besides
+    /// them; null removes one. `{issuer}` is replaced.
+    pub server_metadata: Value,
+    /// The same for the metadata of the MCP server.
+    pub resource_metadata: Value,
+    /// Whether token requests with a DPoP proof get tokens that are bound to its key. The proof is not
+    /// checked, and the MCP server accepts bearer tokens only.
+    pub binds_tokens: bool,
+    /// Whether a refresh token that was replaced stays valid until the new one is used.
+    pub grace: bool,
     /// Responses in place of the regular ones, and for how many requests; 0 is all.
     pub faults: Vec<(Endpoint, Fake, u64)>,
     /// How much longer requests take.
@@ -137,6 +147,10 @@ impl Default for OAuthScript {
             expires_in: Some(3600),
             token_type: "Bearer".into(),
             refresh_tokens: true,
+            server_metadata: Value::Null,
+            resource_metadata: Value::Null,
+            binds_tokens: false,
+            grace: false,
             faults: Vec::new(),
             delays: Vec::new(),
         }

@@ -19,6 +19,10 @@ pub struct OidcOptions {
     pub dpop: bool,
     /// Whether DPoP proofs need a nonce.
     pub dpop_nonce: bool,
+    /// Whether the protected server takes bearer tokens only.
+    pub bearer_only: bool,
+    /// Whether the metadata of the protected server requires bound tokens, whatever it accepts.
+    pub dpop_required: bool,
 }
 
 impl Default for OidcOptions {
@@ -28,6 +32,8 @@ impl Default for OidcOptions {
             access_token_format: "jwt",
             dpop: false,
             dpop_nonce: false,
+            bearer_only: false,
+            dpop_required: false,
         }
     }
 }
@@ -58,6 +64,17 @@ impl Peers {
         let script = kit().join("peers/fastmcp_oauth_server.py");
         let peer = self.python("python", &[&script.to_string_lossy()]);
         OAuthPeer(RunningPeer::start_with(peer, "", Probe::Get("/_test/requests")))
+    }
+
+    /// A `FastMCP` 4 server that checks the tokens of this provider with `JWTVerifier`, which takes bearer
+    /// tokens only. Tool: `whoami`, like that of [`protected_server`](Self::protected_server).
+    pub fn fastmcp_jwt(&self, provider: &OAuthPeer, options: &OidcOptions) -> OAuthPeer {
+        let script = kit().join("peers/fastmcp_jwt_server.py");
+        let mut peer = self.python("python", &[&script.to_string_lossy()]);
+        let options = serde_json::to_string(options).unwrap_or_default();
+        peer.env.push(("OPTIONS".to_owned(), options));
+        peer.env.push(("ISSUER".to_owned(), provider.url().to_owned()));
+        OAuthPeer(RunningPeer::start_with(peer, "", Probe::Get("/_test/seen")))
     }
 
     /// A script of ours that uses the installed packages.

@@ -39,6 +39,10 @@ pub(crate) struct LoginArgs {
         conflicts_with = "code"
     )]
     pub(crate) scopes: Vec<String>,
+    /// Confirm this authorization server: credentials in `auth` are sent to it from now on, and to no
+    /// other one
+    #[arg(long, value_name = "URL", conflicts_with = "code")]
+    pub(crate) issuer: Option<String>,
     #[command(flatten)]
     pub(crate) context: ContextArgs,
 }

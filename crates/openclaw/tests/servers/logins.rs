@@ -4,7 +4,9 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Stdio};
 
-use openclaw_testkit::oauth::{Browser, Endpoint, Fake, OAuthScript, OAuthTestServer, form};
+use openclaw_testkit::oauth::{
+    Browser, Endpoint, Fake, OAuthScript, OAuthTestServer, Parameter, form,
+};
 use openclaw_testkit::processes::{self, write_program};
 use serde_json::{Value, json};
 
@@ -348,6 +350,90 @@ fn a_gateway_with_a_public_url_serves_the_document_by_which_it_is_known() {
     assert_eq!(server.count(Endpoint::Register), 0);
     let id = "https://claw.example/oauth/client-metadata.json";
     assert_eq!(server.requests(Endpoint::Token)[0].form["client_id"], id);
+}
+
+/// A server for a machine that authenticates as itself, and names its authorization server.
+fn machine() -> (OAuthTestServer, Place) {
+    let clients = vec![("known".to_owned(), Some("machine-secret".to_owned()))];
+    let server = OAuthTestServer::start(OAuthScript { clients, ..OAuthScript::new() });
+    let auth = json!({
+        "grantType": "client_credentials", "clientId": "known", "clientSecret": "machine-secret",
+    });
+    let place = place_of(&json!({ "url": server.url(), "timeout": 60_000, "auth": auth }));
+    (server, place)
+}
+
+#[test]
+fn credentials_of_a_machine_are_sent_after_the_user_has_confirmed_where() {
+    let (server, place) = machine();
+    let (issuer, call) = (server.issuer(), ["mcp", "call", "box", "echo", "text=hi"]);
+    let hint = format!("openclaw mcp login box --issuer {issuer}");
+    for command in [&call[..], &["mcp", "login", "box"], &["mcp", "tools", "box"]] {
+        let (code, stdout, stderr) = place.said(command);
+        assert_eq!((code, stdout.as_str()), (77, ""), "{stderr}");
+        assert!(stderr.contains(&hint) && stderr.contains("nobody has confirmed"), "{stderr}");
+    }
+    let (code, stdout, _) = place.said(&["mcp", "login", "box", "--json"]);
+    assert_eq!((code, &json(&stdout)["code"]), (77, &json!("needsLogin")), "{stdout}");
+    let question = "Do you trust it? [y/N]";
+    let (code, shown) = at_a_terminal(&place, question, "n", &["mcp", "login", "box"]);
+    assert_eq!(code, 77, "{shown}");
+    assert_eq!(server.count(Endpoint::Token), 0);
+    let (code, shown) = at_a_terminal(&place, question, "y", &["mcp", "login", "box"]);
+    assert_eq!(code, 0, "{shown}");
+    assert_eq!(place.ok(&call), "hi\n");
+
+    // Another one is refused, also after a logout; the command accepts it.
+    let other = OAuthTestServer::start(OAuthScript::new());
+    server.change(|script| {
+        script.resource_metadata = json!({ "authorization_servers": [other.issuer()] });
+    });
+    place.ok(&["mcp", "logout", "box"]);
+    let (code, _, stderr) = place.said(&call);
+    assert_eq!(code, 77, "{stderr}");
+    assert!(stderr.contains(&format!("--issuer {}", other.issuer())), "{stderr}");
+    assert!(stderr.contains(&format!("belong to {issuer}")), "{stderr}");
+    assert_eq!(other.count(Endpoint::Token), 0);
+    place.said(&["mcp", "login", "box", "--issuer", &other.issuer()]);
+    assert_eq!(other.count(Endpoint::Token), 1);
+}
+
+#[test]
+fn through_a_gateway_credentials_of_a_machine_are_confirmed_too() {
+    let (server, place) = machine();
+    let _running = gateway(&place);
+    let (code, _, stderr) = place.said(&["mcp", "login", "box"]);
+    assert!(code == 77 && stderr.contains("nobody has confirmed"), "{stderr}");
+    let (code, _, stderr) = place.said(&["mcp", "login", "box", "--issuer", "https://as.example"]);
+    let named = format!("names the authorization server {}, not https://as.exa", server.issuer());
+    assert!(code == 77 && stderr.contains(&named), "{stderr}");
+    place.ok(&["mcp", "login", "box", "--issuer", &server.issuer()]);
+    assert_eq!(place.ok(&["mcp", "call", "box", "echo", "text=hi"]), "hi\n");
+}
+
+#[test]
+fn a_login_that_could_be_passed_on_to_another_server_is_confirmed_first() {
+    let (server, place) = protected(OAuthScript::new());
+    let token = server.issuer().replace("127.0.0.1", "localhost") + "/token";
+    server.change(|script| {
+        script.iss = Parameter::Missing;
+        script.server_metadata = json!({
+            "authorization_response_iss_parameter_supported": null, "token_endpoint": token,
+        });
+    });
+    let (code, stdout, stderr) = place.said(&["mcp", "login", "box"]);
+    assert_eq!((code, stdout.as_str()), (77, ""), "{stderr}");
+    assert!(stderr.contains(&server.issuer()) && stderr.contains("http://localhost:"), "{stderr}");
+    assert!(stderr.contains("could pass on the login of another one"), "{stderr}");
+    let steps = [("Do you trust it? [y/N]", "y\n")];
+    let mut login = attended(&place, false, &steps, &["mcp", "login", "box"]);
+    let (url, _) = login.url();
+    Browser::new().approve_and_return(&url);
+    let (code, shown) = login.end();
+    assert_eq!(code, 0, "{shown}");
+    // Once.
+    place.ok(&["mcp", "logout", "box"]);
+    log_in(&place);
 }
 
 #[test]

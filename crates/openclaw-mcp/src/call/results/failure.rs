@@ -126,6 +126,15 @@ pub fn call_failed(error: CallError, origin: ResponseOrigin<'_>) -> ToolOutcome 
             let scopes = format!("Missing scopes: {}", scopes.join(" "));
             return failure_with(ToolFailure::NeedsLogin, words, Untrusted::new(&scopes), origin);
         }
+        CallError::Auth(error @ AuthError::Unconfirmed(_)) => {
+            let words = format!(
+                "{server} needs a token of an authorization server that the user has not confirmed. The \
+                 user can do so with `openclaw mcp login {}`.",
+                origin.server
+            );
+            let cause = error.to_string();
+            return failure_with(ToolFailure::NeedsLogin, words, Untrusted::new(&cause), origin);
+        }
         // The cause may quote the authorization server.
         CallError::Auth(error) => {
             let words = format!("The authorization for {server} failed.");

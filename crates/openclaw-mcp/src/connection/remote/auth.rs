@@ -4,12 +4,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use openclaw_config::{HttpServer, OAuthGrant, ProxySetting};
+use openclaw_config::{DpopSetting, HttpServer, OAuthGrant, ProxySetting};
 use openclaw_metrics::ServerSeries;
 use openclaw_oauth::authorizer::{Authorizer, AuthorizerOptions};
 use openclaw_oauth::http::{AuthHttpClient, HttpOptions};
 use openclaw_oauth::login::LoginPrompt;
-use openclaw_oauth::settings::{AuthSettings, Enterprise, GrantType};
+use openclaw_oauth::refresh::Renewals;
+use openclaw_oauth::settings::{AuthSettings, DpopUse, Enterprise, GrantType};
 use openclaw_oauth::store::GrantStore;
 use openclaw_secrets::{Resolver, SecretString, SecretTemplate};
 
@@ -30,6 +31,8 @@ pub struct AuthContext {
     pub logs_in: bool,
     /// The URL of our client metadata document, for servers whose entry names none.
     pub client_metadata_url: Option<Url>,
+    /// The refreshes in progress; the end of a fleet waits for them.
+    pub renewals: Renewals,
 }
 
 impl fmt::Debug for AuthContext {
@@ -87,6 +90,7 @@ pub async fn authorizer(
         prompt: context.prompt.clone(),
         logs_in: context.logs_in,
         redirect_port: config.oauth.redirect_port,
+        renewals: context.renewals.clone(),
         series: series.cloned(),
     })))
 }
@@ -123,5 +127,10 @@ async fn settings(config: &HttpServer, resolver: &Resolver) -> Result<AuthSettin
         scopes: oauth.scopes.clone(),
         client_metadata_url: oauth.client_metadata_url.as_ref().map(|it| it.expose().clone()),
         grant,
+        dpop: match oauth.dpop {
+            DpopSetting::Auto => DpopUse::Auto,
+            DpopSetting::Always => DpopUse::Always,
+            DpopSetting::Never => DpopUse::Never,
+        },
     })
 }

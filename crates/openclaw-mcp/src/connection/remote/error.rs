@@ -6,6 +6,7 @@ use std::time::Duration;
 use openclaw_config::{HttpServer, ProxySetting};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_oauth::error::AuthError;
+use openclaw_oauth::issuer::confirmation_hint;
 use url::{Host, Url};
 
 use super::{RemotePlan, userinfo};
@@ -291,6 +292,7 @@ fn auth_hint(server: &str, error: &AuthError) -> Option<String> {
             "register a client there by hand, with the redirect URL http://127.0.0.1/callback, and \
              set `auth.clientId` in the entry of the server"
         }
+        AuthError::Unconfirmed(it) => return Some(confirmation_hint(server, &it.issuer)),
         AuthError::Setting { setting: setting @ ("tls" | "tls.caFile" | "proxy"), .. } => {
             return Some(format!("correct `{setting}`"));
         }

@@ -108,7 +108,7 @@ impl Shared {
                     (script.scope.clone(), script.lifetime)
                 };
                 let tokens = lock(&self.tokens).issue(&client_id, &scope, lifetime, false);
-                return Ok(self.token_response(&tokens));
+                return Ok(self.token_response(request, &tokens));
             }
             _ => return Err((400, "unsupported_grant_type", "")),
         }
@@ -129,7 +129,7 @@ impl Shared {
         let (refreshes, lifetime) = (script.refresh_tokens, script.lifetime);
         drop(script);
         let tokens = lock(&self.tokens).issue(&client_id, &code.scope, lifetime, refreshes);
-        Ok(self.token_response(&tokens))
+        Ok(self.token_response(request, &tokens))
     }
 
     pub(super) fn refresh(&self, request: &OAuthRequest) -> Response<Body> {
@@ -140,10 +140,13 @@ impl Shared {
         let client_id = self.authenticate(request)?;
         self.check_resource(request)?;
         let token = request.form.get("refresh_token").map(String::as_str).unwrap_or_default();
-        let lifetime = lock(&self.script).lifetime;
+        let (lifetime, grace) = {
+            let script = lock(&self.script);
+            (script.lifetime, script.grace)
+        };
         // One lock for check and use: of two concurrent refreshes, one is a reuse.
         let mut store = lock(&self.tokens);
-        let refresh = store.refresh(token).filter(|refresh| refresh.client_id == client_id);
+        let refresh = store.refresh(token, grace).filter(|refresh| refresh.client_id == client_id);
         let refresh = refresh.ok_or((400, "invalid_grant", "invalid refresh token"))?;
         let scope = request.form.get("scope").unwrap_or(&refresh.scope).clone();
         if scope.split(' ').any(|one| !refresh.scope.split(' ').any(|it| it == one)) {
@@ -152,7 +155,7 @@ impl Shared {
         let tokens = store.renew(token, &scope, lifetime);
         drop(store);
         let tokens = tokens.ok_or((400, "invalid_grant", "invalid refresh token"))?;
-        Ok(self.token_response(&tokens))
+        Ok(self.token_response(request, &tokens))
     }
 
     /// RFC 7009: success for unknown tokens, too.
@@ -166,11 +169,12 @@ impl Shared {
         status(200)
     }
 
-    fn token_response(&self, tokens: &Tokens) -> Response<Body> {
+    fn token_response(&self, request: &OAuthRequest, tokens: &Tokens) -> Response<Body> {
         let script = lock(&self.script);
+        let is_bound = script.binds_tokens && request.headers.contains_key("dpop");
         let mut body = json!({
             "access_token": tokens.access_token,
-            "token_type": script.token_type,
+            "token_type": if is_bound { "DPoP" } else { script.token_type.as_str() },
             "scope": tokens.scope,
         });
         if let Some(seconds) = script.expires_in {

@@ -1,7 +1,7 @@
 //! The two metadata documents.
 
 use hyper::Response;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::shared::{Shared, json};
 use crate::engine::lock;
@@ -23,13 +23,15 @@ impl Shared {
     }
 
     pub(super) fn resource_metadata(&self) -> Response<Body> {
-        let scope = lock(&self.script).scope.clone();
-        let document = json!({
+        let script = lock(&self.script).clone();
+        let scope = &script.scope;
+        let mut document = json!({
             "resource": self.resource(),
             "authorization_servers": [self.issuer()],
             "scopes_supported": scope.split(' ').collect::<Vec<_>>(),
             "bearer_methods_supported": ["header"],
         });
+        merge(&mut document, &script.resource_metadata, &self.issuer());
         json(200, &document)
     }
 
@@ -54,6 +56,20 @@ impl Shared {
         if script.client_id_documents {
             document["client_id_metadata_document_supported"] = json!(true);
         }
+        merge(&mut document, &script.server_metadata, &issuer);
         json(200, &document)
+    }
+}
+
+/// Replaces members of a document; null removes one.
+fn merge(document: &mut Value, members: &Value, issuer: &str) {
+    for (name, value) in members.as_object().into_iter().flatten() {
+        document[name] = match value {
+            Value::String(text) => json!(text.replace("{issuer}", issuer)),
+            value => value.clone(),
+        };
+    }
+    if let Some(document) = document.as_object_mut() {
+        document.retain(|_, value| !value.is_null());
     }
 }

@@ -47,6 +47,8 @@ pub(super) struct Refresh {
     pub(super) client_id: String,
     pub(super) scope: String,
     used: bool,
+    /// The one that it replaces.
+    replaces: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -124,7 +126,10 @@ impl TokenStore {
         let refresh_token = refreshes.then(|| {
             let token = format!("test-refresh-token-{number}");
             let (client_id, scope) = (client_id.to_owned(), scope.to_owned());
-            self.refresh.insert(token.clone(), Refresh { login, client_id, scope, used: false });
+            self.refresh.insert(
+                token.clone(),
+                Refresh { login, client_id, scope, used: false, replaces: None },
+            );
             token
         });
         let (client_id, scope) = (client_id.to_owned(), scope.to_owned());
@@ -137,10 +142,14 @@ impl TokenStore {
         (Instant::now() < access.end).then(|| access.scope.clone())
     }
 
-    /// Returns a refresh token, if it is valid. The reuse of one that was replaced ends its login.
-    pub(super) fn refresh(&mut self, token: &str) -> Option<Refresh> {
+    /// Returns a refresh token, if it is valid. The reuse of one that was replaced ends its login; with
+    /// `grace`, only if its successor was used.
+    pub(super) fn refresh(&mut self, token: &str, grace: bool) -> Option<Refresh> {
         let refresh = self.refresh.get(token)?.clone();
-        if refresh.used {
+        let is_successor =
+            |other: &&Refresh| other.used && other.replaces.as_deref() == Some(token);
+        let is_over = !grace || self.refresh.values().find(is_successor).is_some();
+        if refresh.used && is_over {
             self.end_login(refresh.login);
             return None;
         }
@@ -152,7 +161,11 @@ impl TokenStore {
         let refresh = self.refresh.get_mut(token)?;
         refresh.used = true;
         let (login, client_id) = (refresh.login, refresh.client_id.clone());
-        Some(self.issue_for(login, &client_id, scope, lifetime, true))
+        let tokens = self.issue_for(login, &client_id, scope, lifetime, true);
+        if let Some(new) = tokens.refresh_token.as_ref().and_then(|new| self.refresh.get_mut(new)) {
+            new.replaces = Some(token.to_owned());
+        }
+        Some(tokens)
     }
 
     /// Revokes a token, and with a refresh token its login.

@@ -122,6 +122,7 @@ pub(crate) fn dial_context(config: &Config, paths: &Paths, edge: &Edge) -> DialC
             prompt: None,
             logs_in: false,
             client_metadata_url: None,
+            renewals: openclaw_oauth::refresh::Renewals::default(),
         }),
     }
 }

@@ -127,6 +127,7 @@ fn offer_login(
     let args = LoginArgs {
         name: name.to_string(),
         code: None,
+        issuer: None,
         scopes: Vec::new(),
         no_browser: false,
         // A running gateway may not have reloaded its configuration yet; it adopts the login.

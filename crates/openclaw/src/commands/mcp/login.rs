@@ -12,6 +12,7 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_gateway::mcp::{expiry, summary};
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_oauth::browser::{self, BrowserEnvironment, NoBrowser};
+use openclaw_oauth::issuer::confirmation_hint;
 use openclaw_protocol::mcp::{AuthAction, AuthParams, AuthResult, GrantInfo, ServerParams};
 use openclaw_protocol::rpc;
 use tokio::time::{sleep, timeout};
@@ -35,6 +36,10 @@ const POLL: Duration = Duration::from_millis(400);
 const OPENING: Duration = Duration::from_millis(200);
 /// The maximum length of a text from outside.
 const TEXT_CHARS: usize = 300;
+/// The maximum length of the reason why an authorization server must be confirmed.
+const DOUBT_CHARS: usize = 800;
+/// The state of a login whose authorization server the user must confirm.
+const UNCONFIRMED: &str = "unconfirmed";
 const PASTE: &str = "Paste the code or the URL that the browser was redirected to, or wait: ";
 
 pub(super) fn login(args: &LoginArgs, edge: &Edge, output: &mut Output) -> CommandResult {
@@ -50,7 +55,7 @@ pub(super) fn login(args: &LoginArgs, edge: &Edge, output: &mut Output) -> Comma
                 let desktop = (!args.no_browser).then(|| edge.desktop());
                 login.attended(terminal, desktop).await?
             }
-            (None, None) => match login.begin().await? {
+            (None, None) => match login.begin(args.issuer.clone()).await? {
                 AuthResult { url: Some(url), .. } => return Ok(unattended(name, &url, output)),
                 result => result,
             },
@@ -92,11 +97,12 @@ impl Login<'_> {
     fn params(&self, action: AuthAction, code: Option<String>) -> AuthParams {
         let agent_id = self.args.context.agent.clone();
         let (server, scopes) = (self.args.name.clone(), self.args.scopes.clone());
-        AuthParams { agent_id, server, action: Some(action), code, scopes }
+        AuthParams { agent_id, server, action: Some(action), code, scopes, issuer: None }
     }
 
-    async fn begin(&self) -> Result<AuthResult, CommandError> {
-        let params = self.params(AuthAction::Login, None);
+    /// Begins a login; confirms an authorization server first.
+    async fn begin(&self, issuer: Option<String>) -> Result<AuthResult, CommandError> {
+        let params = AuthParams { issuer, ..self.params(AuthAction::Login, None) };
         self.shell.ask::<rpc::McpAuth>(params, Some(&self.args.name)).await
     }
 
@@ -124,7 +130,14 @@ impl Login<'_> {
         terminal: &Terminal,
         desktop: Option<BrowserEnvironment>,
     ) -> Result<AuthResult, CommandError> {
-        let begun = self.begin().await?;
+        let mut begun = self.begin(self.args.issuer.clone()).await?;
+        if begun.state == UNCONFIRMED {
+            say(&format!("{}\n", folded(&format!("warning: {}", unconfirmed(&begun)))));
+            if !terminal.confirm("Do you trust it?").await {
+                return Ok(begun);
+            }
+            begun = self.begin(begun.issuer).await?;
+        }
         let Some(url) = begun.url else { return Ok(begun) };
         self.has_begun.set(true);
         let mut opening = pin!(open(&url, desktop.as_ref()));
@@ -260,6 +273,11 @@ fn conclude(
             }
             Ok(Exit::Ok)
         }
+        (UNCONFIRMED, _) => {
+            let error = CommandError::new(Exit::NeedsLogin, format!("cannot log in to `{name}`"));
+            let issuer = result.issuer.as_deref().unwrap_or_default();
+            Err(error.cause(unconfirmed(result)).hint(confirmation_hint(name, issuer)))
+        }
         ("none", _) => {
             match output.json {
                 true => output.data(result),
@@ -277,6 +295,13 @@ fn conclude(
             })
         }
     }
+}
+
+/// Returns why the user must confirm an authorization server.
+fn unconfirmed(result: &AuthResult) -> String {
+    let message = result.message.as_deref();
+    let message = message.unwrap_or("the authorization server is not confirmed");
+    clean_line(Untrusted::new(message), DOUBT_CHARS)
 }
 
 fn show_server(name: &str, server: &ServerStatus, output: &mut Output) {
