@@ -113,7 +113,7 @@ impl Claim {
 
     fn read_or_make_token(&self) -> io::Result<SecretString> {
         let path = self.folder.join(TOKEN);
-        match openclaw_files::read_text(&path, MAX_FILE) {
+        match openclaw_files::read_secret_text(&path, MAX_FILE) {
             Ok(text) if !text.trim().is_empty() => {
                 make_private(&path)?;
                 Ok(SecretString::from(text.trim().to_owned()))
@@ -176,7 +176,7 @@ pub fn find(folder: &Path) -> Option<GatewayRecord> {
 }
 
 fn read_card(folder: &Path) -> Option<GatewayRecord> {
-    let text = openclaw_files::read_text(&folder.join(CARD), MAX_FILE).ok()?;
+    let text = openclaw_files::read_secret_text(&folder.join(CARD), MAX_FILE).ok()?;
     let card: GatewayFile = serde_json::from_str(&text).ok()?;
     (card.version == VERSION).then(|| GatewayRecord {
         url: card.url,
