@@ -55,7 +55,11 @@ impl ShownMessage {
         let raw = RawMessage::deserialize(value).ok()?;
         let parts = match &raw.content {
             Value::String(text) => vec![ShownPart::Text(text.clone())],
-            Value::Array(parts) => parts.iter().map(ShownPart::of).collect(),
+            Value::Array(parts) => {
+                let is_file = |part: &Value| raw.role == "user" && part["source"]["kind"] == "file";
+                let part = |part| if is_file(part) { attached(part) } else { ShownPart::of(part) };
+                parts.iter().map(part).collect()
+            }
             _ => Vec::new(),
         };
         Some(Self { role: raw.role, parts, tool: raw.tool, is_error: raw.is_error })
@@ -114,6 +118,16 @@ impl ShownPart {
     }
 }
 
+/// The text of a file that the user attached to a message.
+fn attached(part: &Value) -> ShownPart {
+    let field = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    ShownPart::Text(format!(
+        "Attached {}:\n{}",
+        field(&part["source"]["path"]),
+        field(&part["text"])
+    ))
+}
+
 /// Parses arguments that are JSON in a string, as some models write them.
 fn parsed(args: Value) -> Value {
     match &args {
@@ -127,6 +141,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_file_that_the_user_attached_is_named() {
+        let file = json!({ "type": "text", "text": "fn a() {}", "untrusted": true,
+            "source": { "kind": "file", "path": "a.rs" } });
+        let shown = |role: &str| {
+            let said = json!({ "type": "text", "text": "look" });
+            ShownMessage::of(&json!({ "role": role, "content": [said, file] })).unwrap().text()
+        };
+        assert_eq!(shown("user"), "look\nAttached a.rs:\nfn a() {}");
+        assert_eq!(shown("toolResult"), "look\nfn a() {}");
+    }
 
     #[test]
     fn a_message_is_read_whatever_its_parts_are() {
