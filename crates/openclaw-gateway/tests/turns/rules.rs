@@ -69,7 +69,7 @@ async fn a_command_prefix_outlives_the_gateway_and_is_revoked() {
 #[tokio::test]
 async fn a_stored_prefix_of_a_program_that_is_not_known_to_be_harmless_is_listed_and_allows_nothing()
  {
-    let (place, gateway, mut user) = running(&asking()).await;
+    let (place, gateway, user) = running(&asking()).await;
     let allow = json!({ "tool": "exec", "command": "echo" });
     user.ask("approvals.allow", allow).await.unwrap();
     stop(&gateway).await;
