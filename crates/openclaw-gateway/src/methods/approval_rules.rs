@@ -100,9 +100,8 @@ fn words(grant: &GrantRule, tool: &str) -> String {
             format!("exactly the command `{}`", clean_line(Untrusted::new(command), 400))
         }
         GrantRule::CommandPrefix(words) if !prefix_applies(words) => format!(
-            "nothing, since `{}` is not known to be harmless; before: {}",
-            clean_line(Untrusted::new(words.first().map_or("", String::as_str)), MAX_NAME),
-            grant.words(tool),
+            "nothing any more: commands that begin with `{}` are not known to be harmless",
+            clean_line(Untrusted::new(&words.join(" ")), MAX_NAME),
         ),
         _ => grant.words(tool),
     }

@@ -67,8 +67,7 @@ async fn a_command_prefix_outlives_the_gateway_and_is_revoked() {
 }
 
 #[tokio::test]
-async fn a_stored_prefix_of_a_program_that_is_not_known_to_be_harmless_is_listed_and_allows_nothing()
- {
+async fn a_stored_prefix_that_is_not_known_to_be_harmless_is_listed_and_allows_nothing() {
     let (place, gateway, user) = running(&asking()).await;
     let allow = json!({ "tool": "exec", "command": "echo" });
     user.ask("approvals.allow", allow).await.unwrap();
@@ -79,8 +78,7 @@ async fn a_stored_prefix_of_a_program_that_is_not_known_to_be_harmless_is_listed
 
     let (gateway, mut user) = start(&place).await;
     let listed = user.ask("approvals.rules", json!({})).await.unwrap();
-    let words =
-        "nothing, since `env` is not known to be harmless; before: every harmless `env` command";
+    let words = "nothing any more: commands that begin with `env` are not known to be harmless";
     assert_eq!(listed["rules"][0]["words"], words);
     asked(&mut user, "r1", &exec("env echo a")).await;
     stop(&gateway).await;

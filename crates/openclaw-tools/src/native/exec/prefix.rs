@@ -63,8 +63,12 @@ pub fn prefix_applies(words: &[String]) -> bool {
     cfg!(unix) && words.first().is_some_and(|program| is_listed(program))
 }
 
-/// The words of a harmless command.
+/// The words of a harmless command. There are none with a configured shell, which may read words
+/// differently, and start with a file that the agent can write, such as `.zshenv`.
 fn harmless_words(command: &str, settings: &ExecSettings, folder: &Path) -> Option<Vec<String>> {
+    if settings.shell.is_some() {
+        return None;
+    }
     let words = plain_words(command).filter(|words| prefix_applies(words))?;
     let search_path = settings.environment.iter().find(|(name, _)| name == "PATH");
     let search_path = search_path.map(|(_, value)| value.as_str());
@@ -108,8 +112,10 @@ mod tests {
         for other in ["git status", "ls; rm x", "ls --unknown", "ls /", "/bin/ls", "npm ls", ""] {
             assert_eq!(covering(other), [exactly(other)], "{other}");
         }
-        let no_path = ExecSettings::default();
-        assert_eq!(super::covering("ls", &no_path, folder.path()), [exactly("ls")]);
+        let with_shell = ExecSettings { shell: Some("/bin/zsh".to_owned()), ..settings() };
+        for settings in [ExecSettings::default(), with_shell] {
+            assert_eq!(super::covering("ls", &settings, folder.path()), [exactly("ls")]);
+        }
     }
 
     #[test]
