@@ -90,7 +90,7 @@ fn an_attached_file_is_external_text_for_the_model_and_named_in_an_export() {
     let (_, listed, _) = place.said(&["sessions", "list", "--json"]);
     let listed: Value = serde_json::from_str(&listed).unwrap();
     let key = listed["sessions"][0]["key"].as_str().unwrap();
-    let (exit, exported, _) = place.said(&["sessions", "export", key]);
+    let (exit, exported, _) = place.said(&["sessions", "export", key, "--format", "md"]);
     assert!(exit == 0 && exported.contains("Attached a.txt:"), "{exported}");
     assert!(exported.contains("after") && !exported.contains("Treat as untrusted"), "{exported}");
 }

@@ -49,7 +49,7 @@ impl Devices {
                 openclaw_files::replace(&path, key.secret().expose().as_bytes())?;
                 Ok(key)
             }
-            Err(error) => Err(error),
+            Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
         }
     }
 

@@ -1,7 +1,11 @@
 //! Messages in the format of the gateway: `{role, content: [{type, …}]}`.
 
+use openclaw_content::{Untrusted, clean_line};
 use serde::Deserialize;
 use serde_json::Value;
+
+/// Maximum length of a file's name, in characters.
+const NAME_CHARS: usize = 200;
 
 /// One message of a conversation.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +21,11 @@ pub(crate) struct ShownMessage {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ShownPart {
     Text(String),
+    /// The text of a file that the user attached.
+    File {
+        name: String,
+        text: String,
+    },
     Thought(String),
     Call {
         name: String,
@@ -121,11 +130,8 @@ impl ShownPart {
 /// The text of a file that the user attached to a message.
 fn attached(part: &Value) -> ShownPart {
     let field = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    ShownPart::Text(format!(
-        "Attached {}:\n{}",
-        field(&part["source"]["path"]),
-        field(&part["text"])
-    ))
+    let name = clean_line(Untrusted::new(&field(&part["source"]["path"])), NAME_CHARS);
+    ShownPart::File { name, text: field(&part["text"]) }
 }
 
 /// Parses arguments that are JSON in a string, as some models write them.
@@ -147,11 +153,12 @@ mod tests {
         let file = json!({ "type": "text", "text": "fn a() {}", "untrusted": true,
             "source": { "kind": "file", "path": "a.rs" } });
         let shown = |role: &str| {
-            let said = json!({ "type": "text", "text": "look" });
-            ShownMessage::of(&json!({ "role": role, "content": [said, file] })).unwrap().text()
+            let message = ShownMessage::of(&json!({ "role": role, "content": [file] }));
+            message.unwrap_or_default().parts
         };
-        assert_eq!(shown("user"), "look\nAttached a.rs:\nfn a() {}");
-        assert_eq!(shown("toolResult"), "look\nfn a() {}");
+        let (name, text) = ("a.rs".to_owned(), "fn a() {}".to_owned());
+        assert_eq!(shown("toolResult"), [ShownPart::Text(text.clone())]);
+        assert_eq!(shown("user"), [ShownPart::File { name, text }]);
     }
 
     #[test]
