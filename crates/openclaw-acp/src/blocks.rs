@@ -5,10 +5,14 @@ use agent_client_protocol::v1::schema::{
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::chat::{Attachment, MAX_MESSAGE, MESSAGE_TOO_LONG};
 use serde_json::value::to_raw_value;
 
 use crate::servers::ServersCommand;
+
+/// Maximum length of the name and of the URI of a resource in a message, in characters.
+const MAX_LINK: usize = 4_096;
 
 /// A message for the gateway.
 #[derive(Debug, Default)]
@@ -109,9 +113,11 @@ impl Prompt {
         Ok(())
     }
 
-    /// Names a resource where it stands in the text. A command about servers has no use for it.
+    /// Names a resource where it stands in the text. A command about servers has no use for it. The
+    /// user chose it, but names of files may be anything.
     fn refer(&mut self, name: &str, uri: &str) {
         if self.mcp_command().is_none() {
+            let [name, uri] = [name, uri].map(|it| clean_line(Untrusted::new(it), MAX_LINK));
             self.text(&format!("[{name}]({uri})"));
         }
     }
@@ -218,6 +224,16 @@ mod tests {
             "compare [a.txt](file:///p/a.txt) with [b.txt](file:///p/b.txt#L1), please"
         );
         assert_eq!(prompt.attachments.len(), 2);
+    }
+
+    #[test]
+    fn names_of_resources_are_cleaned() {
+        let prompt = read(json!([
+            {"type": "text", "text": "<|im_start|> is mine:"},
+            {"type": "resource_link", "name": "<|im_start|>\na", "uri": "file:///<|im_end|>"},
+        ]));
+        let expected = "<|im_start|> is mine: [[removed token] a](file:///[removed token])";
+        assert_eq!(prompt.unwrap().message, expected);
     }
 
     #[test]

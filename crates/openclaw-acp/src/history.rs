@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use agent_client_protocol::Error;
 use agent_client_protocol::v1::schema::{
-    Content, ContentChunk, SessionUpdate, ToolCallContent, ToolCallId, ToolCallStatus,
-    ToolCallUpdate, ToolCallUpdateFields, UsageUpdate,
+    Content, ContentBlock, ContentChunk, EmbeddedResource, EmbeddedResourceResource, SessionUpdate,
+    TextResourceContents, ToolCallContent, ToolCallId, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields, UsageUpdate,
 };
 use openclaw_protocol::chat::HistoryParams;
 use openclaw_protocol::sessions::DescribeParams;
@@ -141,7 +142,10 @@ impl Replay<'_> {
                 ("assistant", Some("toolCall")) => self.call(part),
                 ("toolResult", Some("toolResult")) => self.result(part, message),
                 ("user" | "assistant", _) => {
-                    let Some(chunk) = block(part).map(ContentChunk::new) else { continue };
+                    let shown = if role == "user" { attached_file(part) } else { None };
+                    let Some(chunk) = shown.or_else(|| block(part)).map(ContentChunk::new) else {
+                        continue;
+                    };
                     self.updates.push(match role {
                         "user" => SessionUpdate::UserMessageChunk(chunk),
                         _ => SessionUpdate::AgentMessageChunk(chunk),
@@ -209,9 +213,35 @@ impl Replay<'_> {
     }
 }
 
+/// Returns the text of a file that was attached to a message, as the editor attached it.
+fn attached_file(part: &Value) -> Option<ContentBlock> {
+    let field = |name: &str| part.pointer(name).and_then(Value::as_str);
+    if field("/source/kind") != Some("file") {
+        return None;
+    }
+    let contents = TextResourceContents::new(field("/text")?, field("/source/path")?);
+    let resource = EmbeddedResourceResource::TextResourceContents(contents);
+    Some(ContentBlock::Resource(EmbeddedResource::new(resource)))
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn an_attached_file_is_replayed_as_it_was_attached() {
+        let part = json!({ "type": "text", "text": "fn a() {}", "untrusted": true,
+            "source": { "kind": "file", "path": "file:///a.rs" } });
+        let resource = json!({ "uri": "file:///a.rs", "text": "fn a() {}" });
+        let block = serde_json::to_value(attached_file(&part).unwrap()).unwrap();
+        assert_eq!(block, json!({ "type": "resource", "resource": resource }));
+        for other in [json!({ "kind": "other", "name": "x" }), json!(null)] {
+            let part = json!({ "type": "text", "text": "x", "source": other });
+            assert_eq!(attached_file(&part), None);
+        }
+    }
 
     #[test]
     fn the_label_of_a_server_s_tool_is_derived_from_its_name() {

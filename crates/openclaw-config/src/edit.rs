@@ -123,10 +123,12 @@ impl Document {
     }
 
     /// Writes the text to a file atomically: readers see either the old text or the new one.
-    /// Symlinks are followed and permissions kept; a new file is readable by its owner only.
+    /// A link to a file is kept, and that file is written. Permissions are kept; a new file is
+    /// readable by its owner only.
     ///
     /// # Errors
-    /// If it cannot be written; the old file is left untouched.
+    /// If it cannot be written, or is no regular file, such as a pipe, a device or a link to nothing;
+    /// what is there is left untouched.
     pub fn save(&self, file: &Path) -> Result<(), EditError> {
         save_text(file, &self.to_string())
     }
@@ -153,6 +155,7 @@ pub(crate) fn save_text(file: &Path, text: &str) -> Result<(), EditError> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => file.to_path_buf(),
             Err(error) => return Err(error),
         };
+        openclaw_files::check_replaceable(&target)?;
         let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;

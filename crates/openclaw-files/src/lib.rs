@@ -1,8 +1,8 @@
 //! Opens the program's own files: private to the user, without blocking, regular files only.
 //!
 //! Opening a pipe blocks until its other end is opened, in a system call that no signal handler of
-//! an async runtime interrupts. Reading a device may never end. So every file of the state
-//! directory is opened here.
+//! an async runtime interrupts. Reading a device may never end, and renaming a file over one breaks
+//! what uses it. So every file of the state directory is opened and replaced here.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -65,12 +65,17 @@ pub fn open_with(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 pub fn open_lock(path: &Path) -> io::Result<File> {
     let mut options = private();
     options.read(true).write(true).create(true).truncate(false);
+    open_itself(path, &mut options)
+}
+
+/// Opens a file, but not through a symbolic link.
+fn open_itself(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     #[cfg(unix)]
     {
         use nix::libc::{O_NOCTTY, O_NOFOLLOW, O_NONBLOCK};
-        set_flags(&mut options, O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+        set_flags(options, O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
     }
-    open_regular(path, &options)
+    open_regular(path, options)
 }
 
 /// Opens or creates a lock file and locks it until the returned value is dropped. Blocks for at
@@ -100,7 +105,36 @@ pub fn lock(path: &Path, patience: Duration) -> io::Result<File> {
 /// If it cannot be read, or is not a regular file. The kind is `FileTooLarge` if it has more than
 /// `max_bytes` bytes.
 pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
-    let file = open(path)?;
+    read_all(open(path)?, max_bytes)
+}
+
+/// Reads a whole file with a key or tokens. It must be the user's own, and no link: another user
+/// could let it lead elsewhere.
+///
+/// # Errors
+/// Like [`read`], and if it is a symbolic link or belongs to another user.
+pub fn read_secret(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+    let file = open_itself(path, OpenOptions::new().read(true))?;
+    #[cfg(unix)]
+    {
+        let owner = std::os::unix::fs::MetadataExt::uid(&file.metadata()?);
+        if owner != 0 && owner != nix::unistd::geteuid().as_raw() {
+            let message = format!("it belongs to another user (uid {owner}); change its owner");
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+        }
+    }
+    read_all(file, max_bytes)
+}
+
+/// Like [`read_secret`], for text.
+///
+/// # Errors
+/// Like [`read_secret`]. The kind is `InvalidData` if it is not UTF-8.
+pub fn read_secret_text(path: &Path, max_bytes: u64) -> io::Result<String> {
+    text(read_secret(path, max_bytes)?)
+}
+
+fn read_all(file: File, max_bytes: u64) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     let too_large = || {
         let message = format!("larger than {max_bytes} bytes");
@@ -123,8 +157,12 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// Like [`read`]. The kind is `InvalidData` if it is not UTF-8.
 pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
+    text(read(path, max_bytes)?)
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<String> {
     let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text");
-    String::from_utf8(read(path, max_bytes)?).map_err(not_text)
+    String::from_utf8(bytes).map_err(not_text)
 }
 
 /// Identifies a version of a file. [`replace`] creates a new file, so usually the inode is enough.
@@ -150,10 +188,11 @@ impl Stamp {
 /// Creates or replaces a file atomically, private to the user. Returns when it is on disk: after a
 /// crash or a power cut the path holds either the old content or all of `bytes`.
 ///
-/// The path itself is replaced, also if it is a symbolic link or a pipe. The folder must exist.
+/// The folder must exist.
 ///
 /// # Errors
-/// If it cannot be written. The old content is left unchanged, unless only the last step failed:
+/// If it cannot be written, or the path is that of something else than a regular file, such as a
+/// link, a pipe or a device. The old content is left unchanged, unless only the last step failed:
 /// syncing the folder.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let draft = draft(path, bytes)?;
@@ -166,14 +205,45 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// can be obtained again.
 ///
 /// # Errors
-/// If it cannot be written. The old content is left unchanged.
+/// Like [`replace`]. The old content is left unchanged.
 pub fn replace_unsynced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     draft(path, bytes)?.persist(path).map_err(|error| error.error)?;
     Ok(())
 }
 
+/// Renames a file. What has the new name already is replaced if it is a regular file.
+///
+/// # Errors
+/// If it cannot be renamed, or what has the new name is no regular file.
+pub fn rename(path: &Path, new_path: &Path) -> io::Result<()> {
+    // Callers name the file that they rename.
+    let explain = |error: io::Error| {
+        io::Error::new(error.kind(), format!("cannot replace {}: {error}", new_path.display()))
+    };
+    check_replaceable(new_path).map_err(explain)?;
+    std::fs::rename(path, new_path)
+}
+
+/// Checks what a file is to be renamed over: a regular file or nothing.
+///
+/// # Errors
+/// If it is something else, such as a link, a pipe or a device, or this cannot be found out.
+pub fn check_replaceable(path: &Path) -> io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(about) if about.is_file() => Ok(()),
+        Ok(about) if about.is_symlink() => Err(symbolic_link()),
+        Ok(about) if about.is_dir() => {
+            Err(io::Error::new(io::ErrorKind::IsADirectory, "a folder, not a file"))
+        }
+        Ok(_) => Err(not_regular()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Writes the new content of a file beside it.
 fn draft(path: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
+    check_replaceable(path)?;
     let folder = folder_of(path);
     remove_abandoned(folder);
     // Created in the same folder: a rename cannot cross file systems. Its mode is 0600.
@@ -247,12 +317,14 @@ fn explain(error: io::Error) -> io::Error {
     #[cfg(unix)]
     match error.raw_os_error() {
         Some(nix::libc::ENXIO | nix::libc::EOPNOTSUPP) => return not_regular(),
-        Some(nix::libc::ELOOP) => {
-            return io::Error::new(io::ErrorKind::InvalidInput, "a symbolic link");
-        }
+        Some(nix::libc::ELOOP) => return symbolic_link(),
         _ => {}
     }
     error
+}
+
+fn symbolic_link() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "a symbolic link")
 }
 
 fn not_regular() -> io::Error {
@@ -307,6 +379,62 @@ mod tests {
         assert!(!target.exists());
         std::fs::write(&target, "text").unwrap();
         assert_eq!(read_text(&link, 4).unwrap(), "text");
+    }
+
+    #[test]
+    fn what_is_not_a_regular_file_is_never_renamed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let (paths, _listener) = special(folder.path());
+        let [link, dead_link, target] =
+            ["link", "dead", "target"].map(|name| folder.path().join(name));
+        std::fs::write(&target, "old").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        std::os::unix::fs::symlink("missing", &dead_link).unwrap();
+        let kind = |path: &Path| std::fs::symlink_metadata(path).unwrap().file_type();
+        for path in paths.iter().chain([&link, &dead_link]) {
+            let before = kind(path);
+            let source = folder.path().join("source");
+            std::fs::write(&source, "new").unwrap();
+            for result in [
+                replace(path, b"new"),
+                replace_unsynced(path, b"new"),
+                rename(&source, path),
+                check_replaceable(path),
+            ] {
+                let error = result.unwrap_err().to_string();
+                let known = ["not a regular file", "a symbolic link", "a folder, not a file"];
+                assert!(known.iter().any(|it| error.ends_with(it)), "{path:?}: {error}");
+            }
+            assert_eq!(kind(path), before, "{path:?}");
+            assert!(source.exists());
+        }
+        assert_eq!(std::fs::read(&target).unwrap(), b"old");
+        rename(&folder.path().join("source"), &target).unwrap();
+        assert_eq!(std::fs::read(&target).unwrap(), b"new");
+        let left = std::fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(left, paths.len() + 3, "no draft is left");
+    }
+
+    #[test]
+    fn a_secret_is_read_from_the_users_own_regular_file_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let [link, file] = ["link", "file"].map(|name| folder.path().join(name));
+        std::fs::write(&file, "secret").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert_eq!(read_secret_text(&file, 10).unwrap(), "secret");
+        assert_eq!(read_secret(&link, 10).unwrap_err().to_string(), "a symbolic link");
+        assert_eq!(read_secret(&file, 5).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        let (paths, _listener) = special(folder.path());
+        for path in paths {
+            assert!(read_secret(&path, 10).is_err(), "{path:?}");
+        }
+        // Only root can give a file to another user.
+        if nix::unistd::geteuid().is_root() {
+            nix::unistd::chown(&file, Some(nix::unistd::Uid::from_raw(12_345)), None).unwrap();
+            let error = read_secret(&file, 10).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+            assert!(error.to_string().contains("uid 12345"), "{error}");
+        }
     }
 
     #[test]

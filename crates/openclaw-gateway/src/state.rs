@@ -106,20 +106,22 @@ impl Claim {
     /// # Errors
     /// Fails if it cannot be read or written, or no random numbers are available.
     pub fn token(&self, redactor: &Redactor) -> io::Result<SecretString> {
-        let token = self.read_or_make_token()?;
+        let path = self.folder.join(TOKEN);
+        let token = self.read_or_make_token(&path).map_err(|error| {
+            io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+        })?;
         redactor.add(&token);
         Ok(token)
     }
 
-    fn read_or_make_token(&self) -> io::Result<SecretString> {
-        let path = self.folder.join(TOKEN);
-        match openclaw_files::read_text(&path, MAX_FILE) {
+    fn read_or_make_token(&self, path: &Path) -> io::Result<SecretString> {
+        match openclaw_files::read_secret_text(path, MAX_FILE) {
             Ok(text) if !text.trim().is_empty() => {
-                make_private(&path)?;
+                make_private(path)?;
                 Ok(SecretString::from(text.trim().to_owned()))
             }
-            Ok(_) => self.new_token(&path),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => self.new_token(&path),
+            Ok(_) => self.new_token(path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.new_token(path),
             Err(error) => Err(error),
         }
     }
@@ -176,7 +178,7 @@ pub fn find(folder: &Path) -> Option<GatewayRecord> {
 }
 
 fn read_card(folder: &Path) -> Option<GatewayRecord> {
-    let text = openclaw_files::read_text(&folder.join(CARD), MAX_FILE).ok()?;
+    let text = openclaw_files::read_secret_text(&folder.join(CARD), MAX_FILE).ok()?;
     let card: GatewayFile = serde_json::from_str(&text).ok()?;
     (card.version == VERSION).then(|| GatewayRecord {
         url: card.url,

@@ -181,7 +181,7 @@ impl TokenStore {
     }
 
     fn read(&self) -> io::Result<Vec<StoredToken>> {
-        let text = match openclaw_files::read_text(&self.path(), MAX_FILE) {
+        let text = match openclaw_files::read_secret_text(&self.path(), MAX_FILE) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),

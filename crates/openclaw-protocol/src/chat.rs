@@ -131,7 +131,7 @@ pub struct Attachment {
     pub height: Option<f64>,
     /// Text of a document (ours), for models that cannot read it.
     pub text: Option<String>,
-    /// URL that it was fetched from (ours): its text is untrusted then.
+    /// URL that it was fetched from (ours), as the source of its text.
     pub url: Option<String>,
 }
 

@@ -12,6 +12,7 @@ pub mod bench;
 mod client;
 mod command;
 mod engine;
+mod hostile_file;
 mod http;
 mod model_server;
 pub mod oauth;
@@ -25,6 +26,7 @@ mod stdio;
 
 pub use client::StdioClient;
 pub use command::run;
+pub use hostile_file::{HOSTILE_FILE, assert_is_external_file};
 pub use model_server::{ModelServer, Piece};
 pub use peers::{
     AcpSchema, FastMcp, GatewaySchema, OAuthPeer, OidcOptions, Peer, Peers, RunningPeer,

@@ -79,7 +79,7 @@ impl Appended {
         }
         let length = lines.len() as u64;
         if is_locked && self.size > 0 && self.is_full_with(length) {
-            std::fs::rename(&self.path, &self.older)?;
+            openclaw_files::rename(&self.path, &self.older)?;
             return Ok(false);
         }
         self.file.write_all(lines)?;

@@ -26,7 +26,7 @@ pub enum GrantRule {
     Tool,
     /// Exactly this command.
     Command(String),
-    /// Every plain command that begins with these words.
+    /// Every harmless command that begins with these words.
     CommandPrefix(Vec<String>),
     /// Every call in which these arguments have these values, written as JSON.
     Arguments(BTreeMap<String, String>),
@@ -86,10 +86,10 @@ impl GrantRule {
                 match shown {
                     // One word is the whole program.
                     Some(program) if words.len() == 1 => {
-                        format!("every {program} command with any arguments")
+                        format!("every harmless {program} command")
                     }
-                    Some(words) => format!("every command that begins with {words}"),
-                    None => "every command that begins with the same words".to_owned(),
+                    Some(words) => format!("every harmless command that begins with {words}"),
+                    None => "every harmless command that begins with the same words".to_owned(),
                 }
             }
             Self::Arguments(arguments) => {

@@ -145,6 +145,31 @@ fn a_file_is_replaced_as_a_whole_and_keeps_its_permissions_and_links() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn what_is_not_a_regular_file_is_never_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let [link, dead_link] = ["link", "dead"].map(|name| folder.path().join(name));
+    std::os::unix::fs::symlink("socket", &link).unwrap();
+    std::os::unix::fs::symlink("missing", &dead_link).unwrap();
+    let document = Document::parse("{}").unwrap();
+    let kind = |path: &std::path::Path| fs::symlink_metadata(path).unwrap().file_type();
+    for (path, why) in [
+        (folder.path(), "a folder, not a file"),
+        (socket.as_path(), "not a regular file"),
+        (link.as_path(), "not a regular file"),
+        (dead_link.as_path(), "a symbolic link"),
+    ] {
+        let before = kind(path);
+        let error = document.save(path).unwrap_err().to_string();
+        assert!(error.ends_with(why), "{path:?}: {error}");
+        assert_eq!(kind(path), before, "{path:?}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing is left");
+}
+
 /// One server in each layer, and one agent without servers.
 const FOUR: &str = r#"{
   plugins: { entries: { "mcp-client": { config: { servers: { x: { command: "low" } } } } } },

@@ -9,7 +9,7 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::store::pins::ToolRule;
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::approvals::{AllowParams, RevokeParams, Rule, RulesParams, RulesResult};
-use openclaw_tools::native::{ApprovalKey, Native, command_prefix};
+use openclaw_tools::native::{ApprovalKey, Native, command_rule, prefix_applies};
 use openclaw_tools::{
     ApprovalContext, ApprovalExtent, Arguments, GrantRule, Pin, Tool as _, ToolSource as _,
 };
@@ -97,8 +97,12 @@ fn words(grant: &GrantRule, tool: &str) -> String {
     match grant {
         GrantRule::Tool => format!("every call of `{tool}`"),
         GrantRule::Command(command) => {
-            format!("the command `{}`", clean_line(Untrusted::new(command), 400))
+            format!("exactly the command `{}`", clean_line(Untrusted::new(command), 400))
         }
+        GrantRule::CommandPrefix(words) if !prefix_applies(words) => format!(
+            "nothing any more: commands that begin with `{}` are not known to be harmless",
+            clean_line(Untrusted::new(&words.join(" ")), MAX_NAME),
+        ),
         _ => grant.words(tool),
     }
 }
@@ -172,14 +176,10 @@ pub(super) async fn allow(asked: &RequestContext<'_>, params: AllowParams) -> Re
     let service = asked.agent(agent_id.as_deref())?;
     let native = Native::ALL.into_iter().find(|native| native.name() == tool);
     let grant = match (native, command) {
-        (Some(Native::Exec), Some(words)) if arguments.is_empty() => {
-            command_prefix(&words).map_err(ErrorShape::invalid)?
+        (Some(Native::Exec), Some(command)) if arguments.is_empty() => {
+            command_rule(&command).ok_or_else(no_command)?
         }
-        (Some(Native::Exec), _) => {
-            return Err(ErrorShape::invalid(
-                "`exec` needs the first words of the commands to allow, such as `git status`",
-            ));
-        }
+        (Some(Native::Exec), _) => return Err(no_command()),
         (Some(Native::WebFetch), _) => {
             let words = "set `tools.web.fetch.allowHosts` to allow hosts for `web_fetch`";
             return Err(ErrorShape::invalid(words));
@@ -203,6 +203,10 @@ pub(super) async fn allow(asked: &RequestContext<'_>, params: AllowParams) -> Re
         return Ok(RulesResult { rules: vec![Stored::Native(key).rule()] });
     }
     allow_of_server(asked.gateway, &agent, &tool, &arguments, grant).await
+}
+
+fn no_command() -> ErrorShape {
+    ErrorShape::invalid("`exec` needs the command to allow, such as `git status`")
 }
 
 /// Checks that a tool has these arguments: an approval for others would never apply.

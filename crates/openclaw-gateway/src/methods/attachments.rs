@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use openclaw_content::{Source, Text, Untrusted};
+use openclaw_content::{Source, Text, Untrusted, clean_line};
 use openclaw_models::Part;
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::chat::{Attachment, EXTERNAL};
@@ -14,6 +14,8 @@ use super::Reply;
 const MAX_BYTES: usize = 20 * 1024 * 1024;
 /// Maximum size of text among them, in bytes: the same as for a message, for the same reason.
 const MAX_TEXT: usize = 4 * 1024 * 1024;
+/// Maximum length of a document's name that a model gets, in characters.
+const MAX_NAME: usize = 200;
 /// The type of PDF documents.
 const PDF: &str = "application/pdf";
 
@@ -71,7 +73,8 @@ fn read_one(file: &Attachment, data: String, which: &str) -> Reply<Part> {
     let Some(kind) = kind else {
         if is_file(declared, &bytes) {
             let text = file.text.as_deref().map(|text| text_of(file, name, text)).transpose()?;
-            let (mime_type, name) = (declared.to_owned(), name.to_owned());
+            let name = clean_line(Untrusted::new(name), MAX_NAME);
+            let mime_type = declared.to_owned();
             return Ok(Part::File { mime_type, name, data, text });
         }
         return match String::from_utf8(bytes) {
@@ -102,13 +105,13 @@ fn is_file(declared: &str, bytes: &[u8]) -> bool {
     }
 }
 
-/// The text of an attachment. What was fetched from the web, or comes from outside in another way, is
-/// untrusted.
+/// The text of an attachment. The user chose the file, but did not write what is in it: it is untrusted,
+/// as if the agent had read it.
 fn text_of(file: &Attachment, name: &str, text: &str) -> Reply<Text> {
     let source = match &file.url {
         Some(url) => Source::web_fetch(url.as_str()),
         None if file.kind.as_deref() == Some(EXTERNAL) => Source::other(name),
-        None => return Ok(Text::user(format!("Attached {name}:\n{text}"))),
+        None => Source::file(name),
     };
     Text::outside(Untrusted::new(text.to_owned()), source)
         .map_err(|error| ErrorShape::unavailable(error.to_string()))

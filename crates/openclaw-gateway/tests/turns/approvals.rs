@@ -282,8 +282,8 @@ async fn always_for_a_command_covers_no_other_command_and_no_other_agent() {
         questions[0]["always"],
         json!([
             words("the command `echo a`"),
-            words("every command that begins with `echo a`"),
-            words("every `echo` command with any arguments"),
+            words("every harmless command that begins with `echo a`"),
+            words("every harmless `echo` command"),
         ])
     );
     // A client that knows no choices gets the narrowest.

@@ -1,6 +1,8 @@
 //! What a caller can choose for a session: `models.list` and `sessions.patch`.
 
-use openclaw_testkit::{ModelServer, Piece, Script};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use openclaw_testkit::{HOSTILE_FILE, ModelServer, Piece, Script, assert_is_external_file};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -38,6 +40,33 @@ async fn a_session_uses_the_model_that_was_chosen_for_it() {
     let patch = json!({ "key": KEY, "model": "other/one" });
     let error = someone.ask("sessions.patch", patch).await.unwrap_err();
     assert!(error.message.contains("configured: local/big, local/small"), "{error}");
+    stop(&gateway).await;
+}
+
+#[tokio::test]
+async fn an_attached_file_is_external_text_and_is_stored_as_it_is() {
+    let server = ModelServer::start(|_| vec![Piece::text("seen")]);
+    let (_place, gateway, mut someone) = running(&with_models(&server)).await;
+    // As front ends of the Node OpenClaw send one.
+    let file = json!({ "type": "file", "mimeType": "text/plain", "fileName": "a.txt",
+        "content": STANDARD.encode(HOSTILE_FILE) });
+    let params = json!({ "sessionKey": KEY, "message": "look <|im_start|>",
+        "idempotencyKey": "r", "attachments": [file] });
+    someone.ask("chat.send", params).await.unwrap();
+    assert_eq!(someone.end_of("r").await["state"], "final");
+    let request = server.requests().remove(0);
+    let messages = request["messages"].as_array().unwrap();
+    let said = &messages.iter().rev().find(|it| it["role"] == "user").unwrap()["content"];
+    let (typed, attached) = said.as_str().unwrap().split_once("\n\n").unwrap();
+    assert_eq!(typed, "look <|im_start|>");
+    assert_is_external_file(attached, "a.txt");
+    let history = someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
+    let expected = json!([
+        { "type": "text", "text": "look <|im_start|>" },
+        { "type": "text", "text": HOSTILE_FILE, "untrusted": true,
+          "source": { "kind": "file", "path": "a.txt" } },
+    ]);
+    assert_eq!(history["messages"][0]["content"], expected);
     stop(&gateway).await;
 }
 

@@ -53,7 +53,7 @@ async fn a_command_prefix_outlives_the_gateway_and_is_revoked() {
     }
     let listed = user.ask("approvals.rules", json!({})).await.unwrap();
     let [rule] = listed["rules"].as_array().unwrap().as_slice() else { panic!("{listed}") };
-    assert_eq!(rule["words"], "every `echo` command with any arguments");
+    assert_eq!(rule["words"], "every harmless `echo` command");
     let wrong = user.ask("approvals.revoke", json!({ "ids": ["ffffffff0"] })).await.unwrap_err();
     assert!(wrong.message.contains("no approval"), "{wrong}");
     let writer = Someone::writer(&gateway);
@@ -67,12 +67,29 @@ async fn a_command_prefix_outlives_the_gateway_and_is_revoked() {
 }
 
 #[tokio::test]
+async fn a_stored_prefix_that_is_not_known_to_be_harmless_is_listed_and_allows_nothing() {
+    let (place, gateway, user) = running(&asking()).await;
+    let allow = json!({ "tool": "exec", "command": "echo" });
+    user.ask("approvals.allow", allow).await.unwrap();
+    stop(&gateway).await;
+    let file = place.path().join("state/approvals.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("\"echo\"", "\"env\"")).unwrap();
+
+    let (gateway, mut user) = start(&place).await;
+    let listed = user.ask("approvals.rules", json!({})).await.unwrap();
+    let words = "nothing any more: commands that begin with `env` are not known to be harmless";
+    assert_eq!(listed["rules"][0]["words"], words);
+    asked(&mut user, "r1", &exec("env echo a")).await;
+    stop(&gateway).await;
+}
+
+#[tokio::test]
 async fn calls_are_allowed_in_advance_by_prefix_and_by_argument() {
     let (_place, gateway, mut user) = running(&asking()).await;
     for bad in [
         json!({ "tool": "exec" }),
-        json!({ "tool": "exec", "command": "echo a; id" }),
-        json!({ "tool": "exec", "command": "sh -c" }),
+        json!({ "tool": "exec", "command": " " }),
         json!({ "tool": "mcp_x_nothing" }),
         json!({ "tool": "mcp_x_add", "arguments": { "a": [2] } }),
         json!({ "tool": "mcp_x_add", "arguments": { "aa": 2 } }),
@@ -86,6 +103,11 @@ async fn calls_are_allowed_in_advance_by_prefix_and_by_argument() {
     user.ask("approvals.allow", allow).await.unwrap();
     free(&mut user, "r1", &exec("echo a b")).await;
     asked(&mut user, "r2", &exec("echo b")).await;
+    let allow = json!({ "tool": "exec", "command": "env echo c" });
+    let allowed = user.ask("approvals.allow", allow).await.unwrap();
+    assert_eq!(allowed["rules"][0]["words"], "exactly the command `env echo c`");
+    free(&mut user, "x1", &exec("env echo c")).await;
+    asked(&mut user, "x2", &exec("env echo c d")).await;
 
     asked(&mut user, "r3", "/call mcp_x_add {\"a\":2,\"b\":3}").await;
     let allow = json!({ "tool": "mcp_x_add", "arguments": { "a": 2 } });

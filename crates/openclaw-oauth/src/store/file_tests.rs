@@ -78,6 +78,31 @@ async fn a_saved_grant_is_loaded_by_another_process_and_private() {
     }
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn tokens_and_keys_that_are_links_are_neither_read_nor_replaced() {
+    let state = State::new();
+    state.save(&state.store(), "one").await;
+    let key = state.folder.path().join("mcp/tokens.key");
+    for file in [state.file(), key] {
+        let target = state.folder.path().join("target");
+        std::fs::rename(&file, &target).unwrap();
+        std::os::unix::fs::symlink(&target, &file).unwrap();
+        let before = std::fs::read(&target).unwrap();
+        let error = state.error().await;
+        assert!(error.contains("a symbolic link"), "{error}");
+        assert!(error.contains(file.to_str().unwrap()), "{error}");
+        let store = state.store();
+        let lease = store.lock(&state.key, SOON).await.unwrap();
+        let error = store.save(&lease, &grant("two")).await.unwrap_err().to_string();
+        assert!(error.contains("a symbolic link"), "{error}");
+        assert!(file.is_symlink());
+        assert_eq!(std::fs::read(&target).unwrap(), before);
+        std::fs::rename(&target, &file).unwrap();
+        state.assert_token("one").await;
+    }
+}
+
 #[tokio::test]
 async fn a_change_by_another_process_changes_the_version() {
     let state = State::new();

@@ -92,7 +92,7 @@ impl KeyFile {
 
     fn read(&self) -> io::Result<Option<Key>> {
         let path = self.path();
-        let text = match openclaw_files::read_text(&path, MAX_FILE) {
+        let text = match openclaw_files::read_secret_text(&path, MAX_FILE) {
             Ok(text) => Zeroizing::new(text),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),

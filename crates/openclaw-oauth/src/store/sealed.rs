@@ -260,7 +260,7 @@ impl SealedFiles {
 }
 
 async fn read(path: PathBuf) -> io::Result<Vec<u8>> {
-    blocking(move || openclaw_files::read(&path, MAX_FILE)).await
+    blocking(move || openclaw_files::read_secret(&path, MAX_FILE)).await
 }
 
 /// Returns the paths of all files with the name of a grant, or none without folder. Blocks.

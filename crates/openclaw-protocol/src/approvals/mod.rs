@@ -250,7 +250,8 @@ pub struct AllowParams {
     pub agent_id: Option<String>,
     /// The tool's name, as models see it.
     pub tool: String,
-    /// For `exec`: the words that commands begin with.
+    /// For `exec`: the command. If its program is known to be harmless, it stands for all harmless
+    /// commands that begin with it.
     pub command: Option<String>,
     /// Only calls in which these arguments have these values.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]

@@ -147,7 +147,7 @@ impl Approvals {
         let mut stored = match read(file) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 let aside = file.with_extension("corrupt.json");
-                std::fs::rename(file, &aside)?;
+                openclaw_files::rename(file, &aside)?;
                 let (file, set_aside) = (file.display(), aside.display());
                 tracing::warn!(%file, %set_aside, "invalid file of approvals");
                 BTreeSet::new()

@@ -14,7 +14,7 @@ mod web;
 mod workspace;
 
 pub use approvals::{ApprovalKey, Approvals};
-pub use exec::{ExecSettings, command_prefix};
+pub use exec::{ExecSettings, command_rule, prefix_applies};
 pub use kind::Native;
 pub use plan::{Plan, PlanStep, StepStatus};
 pub use web::{BadProxy, GuardedResolver, NotPublic, ProxyAddress, WebSettings};

@@ -12,7 +12,7 @@ use super::approvals::ApprovalKey;
 use super::kind::Native;
 use super::reply::OutcomeBuilder;
 use super::workspace::Workspace;
-use super::{Shared, exec, files, plan, web};
+use super::{Shared, files, plan, web};
 use crate::approval::{ApprovalContext, ApprovalExtent, ApprovalRule, Pin};
 use crate::grant::{AlwaysOption, GrantRule};
 use crate::name::ToolName;
@@ -56,7 +56,10 @@ impl NativeTool {
     /// Returns the approvals to offer for a call, the default first.
     fn offered(&self, arguments: &Arguments<'_>) -> Vec<GrantRule> {
         match self.kind {
-            Native::Exec => text(arguments, "command").map(exec::offered).unwrap_or_default(),
+            Native::Exec => {
+                let command = text(arguments, "command");
+                command.map(|it| self.shared.exec.offered(it)).unwrap_or_default()
+            }
             Native::Read | Native::Write | Native::Edit | Native::List => {
                 let path = text(arguments, "path").map(|path| Value::String(path.to_owned()));
                 let by_path =
@@ -71,7 +74,10 @@ impl NativeTool {
     /// Returns the approvals of a command or a host that cover a call.
     fn covering(&self, arguments: &Arguments<'_>) -> Vec<GrantRule> {
         match self.kind {
-            Native::Exec => text(arguments, "command").map(exec::covering).unwrap_or_default(),
+            Native::Exec => {
+                let command = text(arguments, "command");
+                command.map(|it| self.shared.exec.covering(it)).unwrap_or_default()
+            }
             Native::WebFetch => {
                 let url = text(arguments, "url").and_then(|url| Url::parse(url.trim()).ok());
                 url.and_then(|url| web::host(&url)).map(GrantRule::Host).into_iter().collect()

@@ -1,6 +1,6 @@
 //! Approvals and argument checks of native tools.
 
-use openclaw_tools::native::{Approvals, Native, NativeSetup, NativeTools};
+use openclaw_tools::native::{Approvals, ExecSettings, Native, NativeSetup, NativeTools};
 use openclaw_tools::{
     ApprovalContext, ApprovalExtent, ApprovalNeed, ApprovalReason, ApprovalRule, Arguments,
     Decision, GrantRule, Policy, RefusedBy, Rules, ToolFailure, ToolSource as _, pipeline,
@@ -57,6 +57,12 @@ async fn consent_to_one_call_does_not_last_and_consent_for_good_does() {
     assert_eq!(standing(&bench, "write"), ApprovalNeed::Ask(ApprovalReason::MayChange));
 }
 
+/// Settings with a search path, without which no program is known to be harmless.
+fn exec() -> ExecSettings {
+    let path = ("PATH".to_owned(), "/usr/bin:/bin".to_owned());
+    ExecSettings { environment: vec![path], ..ExecSettings::default() }
+}
+
 /// Whether a command needs an approval.
 async fn is_asked_about(bench: &Bench, command: &str) -> bool {
     let outcome = bench.call_as("exec", json!({ "command": command }), None).await;
@@ -69,7 +75,7 @@ async fn always_for_a_command_allows_that_command_for_that_agent_in_that_workspa
     let approvals = Approvals::default();
     let of = |agent: &str| {
         let (agent, approvals) = (agent.to_owned(), approvals.clone());
-        Bench::with(|setup| NativeSetup { agent, approvals, ..setup })
+        Bench::with(|setup| NativeSetup { agent, approvals, exec: exec(), ..setup })
     };
     let (bench, other_workspace) = (of("main"), of("main"));
     let always = |grant| Some(ApprovalExtent::Always(grant));
@@ -84,6 +90,7 @@ async fn always_for_a_command_allows_that_command_for_that_agent_in_that_workspa
     let same_workspace = NativeSetup {
         agent: "night".to_owned(),
         approvals: approvals.clone(),
+        exec: exec(),
         ..NativeSetup::new(bench.path("").join("."))
     };
     let night = Bench { tools: NativeTools::new(same_workspace).unwrap(), ..of("night") };
@@ -121,9 +128,10 @@ async fn only_an_offered_approval_can_be_given() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn what_always_allows_is_said_exactly() {
-    let bench = Bench::new();
+    let bench = Bench::with(|setup| NativeSetup { exec: exec(), ..setup });
     let folder = bench.path("");
     let folder = folder.to_str().unwrap().trim_end_matches('/');
     let offered = |tool: &str, arguments: serde_json::Value| {
@@ -138,13 +146,15 @@ fn what_always_allows_is_said_exactly() {
         format!("always allow {what} in {folder} for agent main, until openclaw exits")
     };
     assert_eq!(
-        offered("exec", json!({"command": "git status -s"})),
+        offered("exec", json!({"command": "ls -l src"})),
         [
-            words("the command `git status -s`"),
-            words("every command that begins with `git status`"),
-            words("every `git` command with any arguments"),
+            words("the command `ls -l src`"),
+            words("every harmless command that begins with `ls -l`"),
+            words("every harmless `ls` command"),
         ]
     );
+    let git = offered("exec", json!({"command": "git status"}));
+    assert_eq!(git, [words("the command `git status`")]);
     let hidden = json!({"command": "ls\u{1b}[8m; rm -rf ~"});
     assert_eq!(offered("exec", hidden), [words("exactly this command")]);
     assert_eq!(offered("write", json!({})), [words("`write`")]);

@@ -8,6 +8,8 @@ mod confinement;
 #[cfg(unix)]
 mod exec;
 mod files;
+#[cfg(unix)]
+mod prefixes;
 mod web;
 
 use std::future::Future;

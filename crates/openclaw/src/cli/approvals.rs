@@ -43,15 +43,15 @@ Running programs notice the change within a second.")]
 
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
-  openclaw approvals allow exec git status
+  openclaw approvals allow exec ls
   openclaw approvals allow exec -- cargo test --workspace
   openclaw approvals allow write path=notes.md
   openclaw approvals allow mcp_github_create_issue repo=me/notes
 
-For `exec`, the words are the beginning of the commands that are allowed. A command that does more than \
-start one program with literal arguments (`;`, `&&`, `|`, `>`, `$(…)`, line breaks) always needs approval, \
-and programs that run other commands (`sudo`, `sh`, `xargs`, …) cannot be allowed by a prefix. For \
-other tools, NAME=VALUE limits the approval to calls with that argument.
+For `exec`, a program that is known to be harmless, such as `ls`, is allowed with all its harmless \
+options, on files of the folder. Any other command is allowed exactly as it stands: write it as the agent \
+does, as one word in quotes if it contains quotes, `&&`, `|` or the like. For other tools, NAME=VALUE \
+limits the approval to calls with that argument.
 
 Approvals of MCP tools end when the tool or the server changes.
 
@@ -59,7 +59,7 @@ Exit codes: 0 allowed, 1 failure, 2 wrong usage.")]
 pub(crate) struct AllowArgs {
     /// The tool, as models see it: `exec`, `write`, `edit`, `mcp_SERVER_TOOL`
     pub(crate) tool: String,
-    /// For `exec`, the first words of the commands; for other tools, NAME=VALUE
+    /// For `exec`, the command; for other tools, NAME=VALUE
     #[arg(value_name = "WORD")]
     pub(crate) words: Vec<String>,
     /// The agent that may make the calls [default: the default agent]

@@ -161,7 +161,7 @@ pub(crate) enum Command {
         subcommand,
         after_help = "Examples:
   openclaw approvals list
-  openclaw approvals allow exec git status
+  openclaw approvals allow exec ls
   openclaw approvals revoke 3f2a91c0"
     )]
     Approvals(ApprovalsCommand),

@@ -1,6 +1,5 @@
 //! `openclaw approvals`, and `/approvals` in a chat: which calls run without asking the user.
 
-use std::borrow::Cow;
 use std::path::Path;
 
 use clap::Parser as _;
@@ -17,7 +16,7 @@ use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::{FAINT, GOOD, Output};
 
-/// The tool whose approvals are command prefixes.
+/// The tool whose approvals are commands.
 const EXEC: &str = "exec";
 /// The maximum length of what a rule allows, and of a folder.
 const WORDS_CHARS: usize = 400;
@@ -198,14 +197,16 @@ fn allow_params(args: AllowArgs, defaults: AllowDefaults<'_>) -> Result<AllowPar
         params.command = Some(match words.as_slice() {
             // It may be a whole command.
             [command] => command.clone(),
-            several => several.iter().map(|word| argument(word)).collect::<Vec<_>>().join(" "),
+            // Each is one argument, also with characters that a shell would interpret.
+            several => shlex::try_join(several.iter().map(String::as_str))
+                .map_err(|error| CommandError::usage(format!("invalid command: {error}")))?,
         });
         return Ok(params);
     }
     for word in &words {
         let Some((name, value)) = word.split_once('=') else {
             return Err(CommandError::usage(format!("`{word}` is not NAME=VALUE"))
-                .hint("only `exec` takes the first words of commands"));
+                .hint("only `exec` takes commands"));
         };
         // As in `mcp call`: JSON if it is a number or a boolean, otherwise text.
         let plain =
@@ -214,15 +215,6 @@ fn allow_params(args: AllowArgs, defaults: AllowDefaults<'_>) -> Result<AllowPar
         params.arguments.insert(name.to_owned(), value);
     }
     Ok(params)
-}
-
-/// Quotes a word with spaces, which is one argument. Other characters of the shell stay, so that they are
-/// rejected.
-fn argument(word: &str) -> Cow<'_, str> {
-    match word.contains(char::is_whitespace) {
-        true => shlex::try_quote(word).unwrap_or(Cow::Borrowed(word)),
-        false => Cow::Borrowed(word),
-    }
 }
 
 fn line(text: &str) -> String {
@@ -252,6 +244,23 @@ mod tests {
         assert!(error.to_string().contains("not provided: <TOOL>"), "{error}");
         for wrong in ["revoke", "allow", "perhaps", "allow exec 'a"] {
             assert!(matches!(parse(wrong), Err(Unparsed::Wrong(_))), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn several_words_are_one_program_with_its_arguments() {
+        let command = |arguments: &str| {
+            let Ok(ApprovalsCommand::Allow(args)) = parse(arguments) else { panic!("{arguments}") };
+            let defaults = AllowDefaults { agent: None, folder: Path::new("/w") };
+            allow_params(args, defaults).ok().and_then(|params| params.command)
+        };
+        let expected = [
+            ("allow exec -- ls -l", "ls -l"),
+            ("allow exec -- git commit -m 'a;b' 'c d'", "git commit -m 'a;b' 'c d'"),
+            ("allow exec 'make && make test'", "make && make test"),
+        ];
+        for (arguments, expected) in expected {
+            assert_eq!(command(arguments).as_deref(), Some(expected));
         }
     }
 

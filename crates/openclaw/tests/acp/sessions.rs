@@ -1,5 +1,6 @@
 //! Sessions and turns.
 
+use openclaw_testkit::{HOSTILE_FILE, ModelServer, Piece, assert_is_external_file};
 use serde_json::{Value, json};
 
 use crate::editor::{Editor, PNG, Place};
@@ -103,6 +104,38 @@ fn attached_files_and_images_reach_the_agent() {
     for expected in ["[b.rs](file:///b.rs)", "fn a() {}", PNG] {
         assert!(said.contains(expected), "{expected} in {said}");
     }
+}
+
+#[test]
+fn attached_files_are_external_text_for_the_model_and_unchanged_in_a_loaded_session() {
+    let server = ModelServer::start(|_| vec![Piece::text("seen")]);
+    let place = Place::with_models(&server);
+    let (mut editor, session) = Editor::open(&place, &[]);
+    let file = json!({ "uri": "file:///a.rs", "text": HOSTILE_FILE });
+    let prompt = json!([
+        { "type": "text", "text": "look <|im_start|>" },
+        { "type": "resource", "resource": file },
+        { "type": "resource_link", "name": "<|im_start|>.rs", "uri": "file:///b.rs" },
+    ]);
+    let answer = editor.ask("session/prompt", json!({ "sessionId": session, "prompt": prompt }));
+    assert_eq!(answer.unwrap()["stopReason"], "end_turn");
+    let request = server.requests().remove(0);
+    let messages = request["messages"].as_array().unwrap();
+    let said = &messages.iter().rev().find(|it| it["role"] == "user").unwrap()["content"];
+    let text = said.as_str().unwrap();
+    let (typed, attached) = text.split_once("\n\n").unwrap();
+    let mention = "look <|im_start|> [a.rs](file:///a.rs) [[removed token].rs](file:///b.rs)";
+    assert_eq!(typed, mention);
+    assert_is_external_file(attached, "file:///a.rs");
+
+    editor.load(&place, &session, &[]);
+    let chunks = editor.of_kind("user_message_chunk");
+    let shown: Vec<&Value> = chunks.iter().map(|chunk| &chunk["content"]).collect();
+    let expected = [
+        json!({ "type": "text", "text": mention }),
+        json!({ "type": "resource", "resource": file }),
+    ];
+    assert_eq!(shown, expected.iter().collect::<Vec<_>>());
 }
 
 #[test]

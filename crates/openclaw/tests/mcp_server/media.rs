@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use openclaw_testkit::{Script, Tool};
+use openclaw_testkit::{HOSTILE_FILE, Script, Tool, assert_is_external_file};
 use serde_json::json;
 
 use crate::client::Client;
@@ -68,14 +68,33 @@ fn attachments_reach_the_model_in_the_form_its_provider_takes() {
     for image in &parts[1..3] {
         assert_eq!(image["image_url"]["url"], format!("data:image/png;base64,{PNG}"), "{image}");
     }
-    assert_eq!(parts[3]["text"], "Attached notes.txt:\nfrom a file");
+    assert!(parts[3]["text"].as_str().unwrap().contains("Path: notes.txt"), "{}", parts[3]);
     assert_eq!(parts[4]["type"], "file");
     assert_eq!(parts[4]["file"]["filename"], "page.pdf");
     assert!(parts[4]["file"]["file_data"].as_str().unwrap().starts_with("data:application/pdf;"));
-    assert_eq!(parts[5]["text"], "Attached attachment:\nplain text");
+    assert!(parts[5]["text"].as_str().unwrap().contains("plain text"), "{}", parts[5]);
     assert_eq!(parts[6]["input_audio"]["format"], "wav");
     assert!(parts[7]["text"].as_str().unwrap().contains("video/mp4"), "{}", parts[7]);
     assert_eq!(parts.len(), 8);
+}
+
+#[test]
+fn an_attached_file_is_external_text_and_the_message_is_the_users() {
+    let model = Model::saying("seen");
+    let (place, mut client) = model.client();
+    std::fs::write(workspace(&place).join("notes.txt"), HOSTILE_FILE).unwrap();
+    let message = "look <|im_start|>";
+    client.order(json!({ "message": message, "attachments": [
+        { "path": "notes.txt" },
+        { "data": STANDARD.encode(HOSTILE_FILE), "name": "b<|im_start|>.txt" },
+        { "data": STANDARD.encode(pdf("x")), "name": "c<|im_start|>.pdf" },
+    ] }));
+    let request = model.next();
+    let parts = last_message(&request).as_array().unwrap();
+    assert_eq!(parts[0]["text"], message);
+    assert_is_external_file(parts[1]["text"].as_str().unwrap(), "notes.txt");
+    assert_is_external_file(parts[2]["text"].as_str().unwrap(), "b_removed_token_.txt");
+    assert_eq!(parts[3]["file"]["filename"], "c[removed token].pdf");
 }
 
 /// Asserts what a model of a provider that accepts no files gets for a PDF.

@@ -105,7 +105,9 @@ fn a_question_that_no_client_shows_is_denied_at_once() {
 #[test]
 fn the_hint_of_a_denied_call_can_be_pasted() {
     let place = place("auto");
-    for message in [CALL, "/call exec {\"command\":\"echo 'a b'\"}"] {
+    let harmless = "/call exec {\"command\":\"echo 'a b'\"}";
+    let exactly = "/call exec {\"command\":\"echo 'a b' && echo c\"}";
+    for message in [CALL, harmless, exactly] {
         let (code, _, stderr) = place.said(&["agent", "--message", message]);
         assert_eq!(code, 4, "{stderr}");
         let (_, command) = stderr.split_once("such calls: `openclaw ").expect(&stderr);

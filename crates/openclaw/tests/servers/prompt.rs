@@ -3,7 +3,7 @@
 use std::fs;
 
 use openclaw_testkit::processes::write_program;
-use openclaw_testkit::{ModelServer, Piece, Script, Tool};
+use openclaw_testkit::{HOSTILE_FILE, ModelServer, Piece, Script, Tool, assert_is_external_file};
 use serde_json::{Value, json};
 
 use crate::support::{Place, chat, command_on_a_terminal, conversation, on_a_terminal};
@@ -68,6 +68,31 @@ fn a_path_is_completed_after_an_at_sign() {
         ("› ", "/exit\r"),
     ];
     chat(&place, &steps);
+}
+
+#[test]
+fn an_attached_file_is_external_text_for_the_model_and_named_in_an_export() {
+    let (place, model) = place();
+    fs::write(place.path("a.txt"), HOSTILE_FILE).unwrap();
+    let steps = [
+        ("› ", "read @a.txt <|im_start|>\r"),
+        ("attached a.txt", ""),
+        ("saw 0", ""),
+        ("› ", "/exit\r"),
+    ];
+    chat(&place, &steps);
+    let request = model.requests().remove(0);
+    let messages = request["messages"].as_array().unwrap();
+    let said = &messages.iter().rev().find(|it| it["role"] == "user").unwrap()["content"];
+    let (typed, attached) = said.as_str().unwrap().split_once("\n\n").unwrap();
+    assert_eq!(typed, "read @a.txt <|im_start|>");
+    assert_is_external_file(attached, "a.txt");
+    let (_, listed, _) = place.said(&["sessions", "list", "--json"]);
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let key = listed["sessions"][0]["key"].as_str().unwrap();
+    let (exit, exported, _) = place.said(&["sessions", "export", key, "--format", "md"]);
+    assert!(exit == 0 && exported.contains("Attached a.txt:"), "{exported}");
+    assert!(exported.contains("after") && !exported.contains("Treat as untrusted"), "{exported}");
 }
 
 #[test]

@@ -119,6 +119,54 @@ fn optional_state_files_that_are_pipes_are_ignored() {
 }
 
 #[test]
+fn a_pipe_or_a_socket_in_place_of_a_configuration_is_never_replaced() {
+    let place = place();
+    let [pipe, socket, link] = ["pipe", "socket", "link"].map(|name| place.path(name));
+    put_pipe(&pipe);
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    std::os::unix::fs::symlink(&pipe, &link).unwrap();
+    let kind = |path: &Path| std::fs::symlink_metadata(path).unwrap().file_type();
+    for path in [&pipe, &socket, &link] {
+        let (name, before) = (path.to_str().unwrap(), kind(path));
+        for args in [
+            &["--config", name, "config", "set", "mcp.debug", "true"][..],
+            &["--config", name, "mcp", "add", "y", "--", "true"],
+            &["mcp", "install", "cursor", "--yes", "--file", name],
+        ] {
+            let (exit, stderr) = said(&place, args);
+            assert_ne!(exit, 0, "{args:?}");
+            assert!(stderr.contains(name), "{args:?}: {stderr}");
+            assert_eq!(kind(path), before, "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn tokens_and_keys_that_are_links_are_refused() {
+    let place = place();
+    for (file, content, args) in [
+        ("gateway-token", "0123456789abcdef", &["gateway", "run", "--port", "0"][..]),
+        ("gateway-tokens.json", r#"{"version":1,"tokens":[]}"#, &["gateway", "token", "list"]),
+        (
+            "gateway-tokens.json",
+            r#"{"version":1,"tokens":[]}"#,
+            &["gateway", "token", "create", "--name=x", "--scope=read"],
+        ),
+    ] {
+        let (path, target) = (place.path(file), place.path("target"));
+        let _ = std::fs::remove_file(&path);
+        std::fs::write(&target, content).unwrap();
+        std::os::unix::fs::symlink(&target, &path).unwrap();
+        let (exit, stderr) = said(&place, args);
+        assert_ne!(exit, 0, "{args:?}");
+        assert!(stderr.contains(file) && stderr.contains("a symbolic link"), "{args:?}: {stderr}");
+        assert!(path.is_symlink());
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), content);
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
 fn a_chat_works_without_its_history_if_that_is_a_pipe() {
     let place = place();
     put_pipe(&place.path("chat-history"));

@@ -80,7 +80,7 @@ fn at_the_terminal_a_denial_has_words_and_always_is_listed_and_revoked() {
     ];
     let shown = chat(&place, &steps);
     assert!(
-        shown.contains("[b] always allow every command that begins with `echo one`"),
+        shown.contains("[b] always allow every harmless command that begins with `echo one`"),
         "{shown}"
     );
     let (_, listed, _) = place.said(&["approvals", "list"]);
@@ -97,7 +97,7 @@ fn approvals_are_added_in_a_chat_as_in_a_shell() {
     let place = place();
     let steps = [
         ("› ", "/approvals allow exec echo one\r"),
-        ("allowed: every command that begins with `echo one`", ""),
+        ("allowed: every harmless command that begins with `echo one`", ""),
         ("› ", "/call exec {\"command\":\"echo one two\"}\r"),
         ("returned:", ""),
         ("› ", "/approvals allow exec\r"),

@@ -117,7 +117,7 @@ pub(super) fn set_aside(path: &Path) -> io::Result<(Approvals, Option<PathBuf>)>
         return Ok((approvals, None));
     }
     let aside = path.with_extension("corrupt.json");
-    std::fs::rename(path, &aside)?;
+    openclaw_files::rename(path, &aside)?;
     tracing::warn!(
         file = %path.display(),
         set_aside = %aside.display(),

@@ -1,7 +1,9 @@
 //! `exec`: runs a command in the workspace. It cannot be confined to paths, so it needs an
 //! approval.
 
+mod harmless;
 mod output;
+mod plain;
 mod prefix;
 mod process;
 
@@ -17,10 +19,10 @@ use serde::Deserialize;
 use tokio::time::timeout;
 
 use super::reply::OutcomeBuilder;
+use crate::grant::GrantRule;
 use crate::outcome::ToolFailure;
 use output::{StreamOutput, drain};
-pub use prefix::command_prefix;
-pub(super) use prefix::{covering, offered};
+pub use prefix::{command_rule, prefix_applies};
 use process::{ExecProcess, OutputPipes};
 
 /// How long to wait for output after the command has exited and its descendants were killed: only a
@@ -82,6 +84,16 @@ pub(super) struct CommandTool {
 impl CommandTool {
     pub(super) fn new(settings: ExecSettings, folder: PathBuf) -> Self {
         Self { settings, folder }
+    }
+
+    /// Returns the approvals that cover a command, the narrowest first.
+    pub(super) fn covering(&self, command: &str) -> Vec<GrantRule> {
+        prefix::covering(command, &self.settings, &self.folder)
+    }
+
+    /// Returns the approvals to offer for a command, the narrowest first.
+    pub(super) fn offered(&self, command: &str) -> Vec<GrantRule> {
+        prefix::offered(command, &self.settings, &self.folder)
     }
 
     /// Runs a command to completion. Dropping the future kills it and all processes that it

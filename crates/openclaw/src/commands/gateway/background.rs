@@ -92,7 +92,7 @@ fn open_log(state: &Path) -> io::Result<File> {
     openclaw_files::make_folder(&state_files::logs(state))?;
     let path = log_path(state);
     if path.metadata().is_ok_and(|about| about.len() > MAX_LOG) {
-        std::fs::rename(&path, path.with_extension("log.1"))?;
+        openclaw_files::rename(&path, &path.with_extension("log.1"))?;
     }
     openclaw_files::open_with(&path, openclaw_files::private().append(true).create(true))
 }

@@ -36,7 +36,7 @@ impl Devices {
     pub(super) fn key(&self, name: &str) -> io::Result<DeviceKey> {
         let path = self.0.join(format!("{name}.key"));
         openclaw_files::make_folder(&self.0)?;
-        match openclaw_files::read_text(&path, MAX_FILE) {
+        match openclaw_files::read_secret_text(&path, MAX_FILE) {
             Ok(text) => {
                 let invalid = |error| {
                     let message = format!("{}: {error}; delete the file", path.display());
@@ -49,7 +49,7 @@ impl Devices {
                 openclaw_files::replace(&path, key.secret().expose().as_bytes())?;
                 Ok(key)
             }
-            Err(error) => Err(error),
+            Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
         }
     }
 

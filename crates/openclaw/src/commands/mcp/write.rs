@@ -1,6 +1,7 @@
 //! Changes the file for `add`, `remove`, `connect` and `import`: the result is validated first, and
 //! not written if it has errors (C10).
 
+use std::io::ErrorKind::{InvalidInput, IsADirectory};
 use std::time::Duration;
 
 use openclaw_config::{Config, Document, EditError, Paths, Report, ServerConfig, ServerName};
@@ -104,8 +105,14 @@ pub(crate) fn save(
 
 /// The error for a file that cannot be changed.
 pub(crate) fn failed(error: &EditError, paths: &Paths) -> CommandError {
-    CommandError::failed(format!("cannot change {}", paths.config.display()))
-        .cause(error.to_string())
+    let failed = CommandError::failed(format!("cannot change {}", paths.config.display()))
+        .cause(error.to_string());
+    match error {
+        EditError::Write(cause) if matches!(cause.kind(), InvalidInput | IsADirectory) => {
+            failed.hint("choose a regular file with `--config FILE`")
+        }
+        _ => failed,
+    }
 }
 
 /// Returns the current configuration; `None` without a file, or with errors (`save` reports them).

@@ -51,6 +51,9 @@ fn markdown(key: &str, messages: &[Box<RawValue>]) -> String {
 fn write_part(part: &ShownPart, text: &mut String) {
     let _ = match part {
         ShownPart::Text(said) => writeln!(text, "\n{said}"),
+        ShownPart::File { name, text: content } => {
+            writeln!(text, "\nAttached {name}:\n\n{}", fenced("", content.trim_end()))
+        }
         ShownPart::Thought(_) => Ok(()),
         ShownPart::Call { name, args } => {
             writeln!(text, "\nCall `{name}`:\n\n{}", fenced("json", &format!("{args:#}")))

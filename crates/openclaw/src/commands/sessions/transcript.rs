@@ -44,6 +44,10 @@ fn show_message(message: &ShownMessage, output: &mut Output) {
                 result(name, text, message.is_error, output);
             }
             ShownPart::Text(text) => output.outside(text),
+            ShownPart::File { name, text } => {
+                output.line(format_args!("{FAINT}attached {name}:{FAINT:#}"));
+                output.outside(text);
+            }
             ShownPart::Thought(_) => output.line(format_args!("{FAINT}(thought){FAINT:#}")),
             ShownPart::Call { name, args } => {
                 let call = ShownCall {

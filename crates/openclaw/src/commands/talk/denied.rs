@@ -38,15 +38,15 @@ pub(crate) fn way_to_allow(
     }
     words.push(name.clone());
     match name.as_str() {
-        "exec" => {
-            let command = argument("command").and_then(shlex::split).unwrap_or_default();
-            words.extend(["--".to_owned()].into_iter().chain(command));
-        }
+        // As one word: it is approved as it stands.
+        "exec" => words.extend(["--".to_owned(), argument("command")?.to_owned()]),
         "write" | "edit" => words.extend(argument("path").map(|path| format!("path={path}"))),
         _ => {}
     }
-    let words: Vec<String> =
-        words.iter().map(|word| clean_line(Untrusted::new(word), WORD_CHARS)).collect();
+    // Another word than the agent's would allow something else.
+    if words.iter().any(|word| clean_line(Untrusted::new(word), WORD_CHARS) != *word) {
+        return None;
+    }
     let command = shlex::try_join(words.iter().map(String::as_str)).ok()?;
     Some(format!("to allow such calls: `{command}`"))
 }
@@ -75,7 +75,11 @@ mod tests {
             command.trim_matches('`').to_owned()
         };
         let exec = command("exec", json!({ "command": "ls 'x y'" }));
-        assert_eq!(exec, "openclaw approvals allow --workspace '/a b' exec -- ls 'x y'");
+        assert_eq!(exec, "openclaw approvals allow --workspace '/a b' exec -- \"ls 'x y'\"");
+        for hidden in ["ls\ntouch x", "ls \u{202e}x", &"x".repeat(300)] {
+            let command = json!({ "command": hidden });
+            assert_eq!(hint("nobody-to-ask", "exec", command), None);
+        }
         let write = command("write", json!({ "path": "n.md", "content": "x" }));
         assert_eq!(write, "openclaw approvals allow --workspace '/a b' write 'path=n.md'");
         let tool = command("mcp_git_commit", json!({ "message": "x" }));

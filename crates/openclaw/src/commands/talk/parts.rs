@@ -1,7 +1,11 @@
 //! Messages in the format of the gateway: `{role, content: [{type, …}]}`.
 
+use openclaw_content::{Untrusted, clean_line};
 use serde::Deserialize;
 use serde_json::Value;
+
+/// Maximum length of a file's name, in characters.
+const NAME_CHARS: usize = 200;
 
 /// One message of a conversation.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +21,11 @@ pub(crate) struct ShownMessage {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ShownPart {
     Text(String),
+    /// The text of a file that the user attached.
+    File {
+        name: String,
+        text: String,
+    },
     Thought(String),
     Call {
         name: String,
@@ -55,7 +64,11 @@ impl ShownMessage {
         let raw = RawMessage::deserialize(value).ok()?;
         let parts = match &raw.content {
             Value::String(text) => vec![ShownPart::Text(text.clone())],
-            Value::Array(parts) => parts.iter().map(ShownPart::of).collect(),
+            Value::Array(parts) => {
+                let is_file = |part: &Value| raw.role == "user" && part["source"]["kind"] == "file";
+                let part = |part| if is_file(part) { attached(part) } else { ShownPart::of(part) };
+                parts.iter().map(part).collect()
+            }
             _ => Vec::new(),
         };
         Some(Self { role: raw.role, parts, tool: raw.tool, is_error: raw.is_error })
@@ -114,6 +127,13 @@ impl ShownPart {
     }
 }
 
+/// The text of a file that the user attached to a message.
+fn attached(part: &Value) -> ShownPart {
+    let field = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let name = clean_line(Untrusted::new(&field(&part["source"]["path"])), NAME_CHARS);
+    ShownPart::File { name, text: field(&part["text"]) }
+}
+
 /// Parses arguments that are JSON in a string, as some models write them.
 fn parsed(args: Value) -> Value {
     match &args {
@@ -127,6 +147,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_file_that_the_user_attached_is_named() {
+        let file = json!({ "type": "text", "text": "fn a() {}", "untrusted": true,
+            "source": { "kind": "file", "path": "a.rs" } });
+        let shown = |role: &str| {
+            let message = ShownMessage::of(&json!({ "role": role, "content": [file] }));
+            message.unwrap_or_default().parts
+        };
+        let (name, text) = ("a.rs".to_owned(), "fn a() {}".to_owned());
+        assert_eq!(shown("toolResult"), [ShownPart::Text(text.clone())]);
+        assert_eq!(shown("user"), [ShownPart::File { name, text }]);
+    }
 
     #[test]
     fn a_message_is_read_whatever_its_parts_are() {
