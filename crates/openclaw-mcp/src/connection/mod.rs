@@ -38,7 +38,7 @@ use crate::process::ShutdownTimeouts;
 use crate::process::stderr::Stderr;
 use crate::wire::json::Json;
 use crate::wire::{CallError, DirectLane, FastLane, ProgressWatcher, TimeLimits, WireCall};
-pub use about::{DeclaredCapabilities, ServerSelfInfo};
+pub use about::{DeclaredCapabilities, ServerIntroduction, ServerSelfInfo};
 use listen::Subscribed;
 pub(crate) use process_watcher::ProcessWatcher;
 use requests::Meta;

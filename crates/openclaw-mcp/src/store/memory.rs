@@ -19,7 +19,7 @@ use crate::store::identity;
 use crate::store::last_error::TroubleFile;
 
 /// The version of the file format.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 /// At most this much of a file is read.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 

@@ -3,6 +3,7 @@
 //! Entries are parsed one by one: an invalid one is dropped by name, with the reason, and does not
 //! affect the others (B3).
 
+pub mod app;
 mod other;
 mod page;
 mod prompts;
