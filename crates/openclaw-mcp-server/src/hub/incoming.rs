@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use openclaw_mcp::inventory::listing::app;
 use openclaw_trace::{BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE};
 use serde::Deserialize;
 use serde_json::Value;
@@ -138,6 +139,8 @@ pub(super) struct ModernRequest {
     pub(super) responses: BTreeMap<String, Value>,
     /// What the client can be asked for.
     pub(super) abilities: Abilities,
+    /// Whether the client shows pages of MCP Apps.
+    pub(super) shows_pages: bool,
 }
 
 impl CallLine<'_> {
@@ -188,6 +191,7 @@ impl CallLine<'_> {
                 state: self.params.state.and_then(|state| serde_json::from_str(state.get()).ok()),
                 responses: self.responses()?,
                 abilities: meta.abilities,
+                shows_pages: meta.shows_pages,
             }),
         };
         let name = self.params.name.0.clone().into_owned();
@@ -226,6 +230,8 @@ pub(super) struct RequestMeta {
     pub(super) progress: Option<String>,
     /// What the client can be asked for.
     pub(super) abilities: Abilities,
+    /// Whether the client shows pages of MCP Apps.
+    pub(super) shows_pages: bool,
 }
 
 impl RequestMeta {
@@ -250,11 +256,12 @@ impl RequestMeta {
         if !is_modern {
             return Some(Self { progress, trace, ..Self::default() });
         }
-        let abilities = capabilities.and_then(Result::ok).map(|it| Abilities::of(&it));
+        let capabilities = capabilities.and_then(Result::ok).unwrap_or_default();
+        let abilities = Abilities::of(&capabilities);
+        let shows_pages = app::is_declared(&capabilities);
         let text = serde_json::to_string(&members).ok()?;
         let members = text.strip_prefix('{')?.strip_suffix('}')?.to_owned();
-        let abilities = abilities.unwrap_or_default();
-        Some(Self { is_modern, members, trace, progress, abilities })
+        Some(Self { is_modern, members, trace, progress, abilities, shows_pages })
     }
 }
 

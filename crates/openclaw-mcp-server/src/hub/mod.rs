@@ -16,6 +16,7 @@ mod client;
 mod handler;
 pub mod http;
 mod incoming;
+mod introduction;
 pub mod lines;
 mod listen;
 mod options;
@@ -26,6 +27,8 @@ pub(crate) mod replying;
 mod running;
 mod search;
 mod segments;
+mod shape;
+mod skills;
 mod slow_lane;
 mod view;
 

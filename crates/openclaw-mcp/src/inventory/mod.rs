@@ -43,8 +43,8 @@ pub struct Inventory {
     /// Its skills.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<Arc<ListedSkill>>,
-    /// What it tells its clients.
-    #[serde(default, skip_serializing_if = "ServerIntroduction::is_empty")]
+    /// What it tells its clients. Stored apart from the lists.
+    #[serde(skip)]
     pub introduction: ServerIntroduction,
     /// Entries that were left out and why, for users.
     #[serde(skip)]

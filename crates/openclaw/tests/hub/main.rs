@@ -4,6 +4,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "values are made where they are passed")]
 #![allow(clippy::panic, clippy::unwrap_used, reason = "these are tests")]
 
+mod apps;
 mod asks;
 mod bad_input;
 mod clients;
@@ -14,4 +15,5 @@ mod http_messages;
 mod names;
 mod place;
 mod results;
+mod skills;
 mod with_gateway;
