@@ -42,8 +42,12 @@ pub struct ServerIntroduction {
 }
 
 impl ServerIntroduction {
-    pub(crate) fn is_empty(&self) -> bool {
-        *self == Self::default()
+    /// Removes the extensions whose name or settings, as JSON, must not be shown.
+    pub(super) fn withhold(&mut self, is_secret: impl Fn(&str) -> bool) {
+        self.extensions.retain(|name, settings| {
+            let json = serde_json::to_string(settings).unwrap_or_default();
+            !is_secret(name) && !is_secret(&json)
+        });
     }
 }
 
