@@ -139,12 +139,22 @@ pub(crate) fn address_credentials(text: &str) -> impl Iterator<Item = std::ops::
 /// password, or the user name without one, and the values of the query. Values of fewer than eight
 /// bytes are left out if their names are harmless, as in `?mode=fast`.
 pub fn url_credentials(url: &str) -> Vec<SecretString> {
+    values_of_url(url, |name, value| value.len() >= MIN_WORD || is_credential_name(name))
+}
+
+/// Like [`url_credentials`], with only those values of the query that are certainly credentials, by name
+/// or shape.
+pub(crate) fn named_url_credentials(url: &str) -> Vec<SecretString> {
+    values_of_url(url, |name, value| is_credential_name(name) || looks_like_credential(value))
+}
+
+fn values_of_url(url: &str, counts: fn(&str, &str) -> bool) -> Vec<SecretString> {
     let Ok(url) = Url::parse(url) else { return Vec::new() };
     let password = url.password().filter(|password| !password.is_empty());
     let mut found = vec![password.unwrap_or(url.username()).to_owned()];
     for pair in url.query().unwrap_or_default().split('&') {
         let (name, value) = pair.split_once('=').unwrap_or(("", pair));
-        if value.len() >= MIN_WORD || is_credential_name(name) {
+        if counts(name, value) {
             found.push(value.to_owned());
         }
     }

@@ -295,6 +295,11 @@ impl SafeUrl {
         credential::url_credentials(self.url.as_str())
     }
 
+    /// Like [`credentials`](Self::credentials), without values of the query that may be something else.
+    pub fn named_credentials(&self) -> Vec<SecretString> {
+        credential::named_url_credentials(self.url.as_str())
+    }
+
     /// Returns the URL itself. Do not display it.
     pub fn expose(&self) -> &Url {
         &self.url

@@ -374,7 +374,7 @@ impl Authorizer {
     /// Uses a grant from now on. Its tokens, and those of the one before, are redacted from logs.
     pub(crate) fn adopt(&self, grant: Option<Arc<Grant>>) {
         let redactor = &self.0.options.redactor;
-        redactor.add_all(grant.iter().flat_map(|grant| grant.secrets()));
+        redactor.add_credentials(grant.iter().flat_map(|grant| grant.secrets()));
         let is_same = |before: &Arc<Grant>| {
             grant.as_ref().is_some_and(|grant| grant.access_token == before.access_token)
         };
@@ -385,7 +385,7 @@ impl Authorizer {
             older.secrets().for_each(|secret| redactor.forget(secret));
             // What is still in use stays redacted.
             let used = [grant, self.0.previous.load_full()];
-            redactor.add_all(used.iter().flatten().flat_map(|grant| grant.secrets()));
+            redactor.add_credentials(used.iter().flatten().flat_map(|grant| grant.secrets()));
         }
     }
 

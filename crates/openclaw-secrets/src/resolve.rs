@@ -86,7 +86,7 @@ impl Resolver {
     /// If the provider fails or times out.
     pub async fn resolve(&self, reference: &SecretRef) -> Result<SecretString, ResolveError> {
         let value = self.fetch(reference).await;
-        self.shared.redactor.add_all(&value);
+        self.shared.redactor.add_credentials(&value);
         value.map_err(|failure| self.error(reference, failure))
     }
 
@@ -139,6 +139,23 @@ impl Resolver {
         template: &SecretTemplate,
     ) -> Result<SecretString, ResolveError> {
         let redactor = &self.shared.redactor;
+        redactor.add_credentials(&credential::secret_words(template));
+        let filled = self.resolve_template(template).await?;
+        let alone = credential::without_scheme(template, &filled);
+        redactor.add_credentials(alone.iter().chain([&filled]));
+        Ok(filled)
+    }
+
+    /// Like [`Resolver::resolve_credential`], for a setting that may also be something else: it is redacted
+    /// as well, but what has it in its name or address is not taken for one that gives a credential away.
+    ///
+    /// # Errors
+    /// Returns the error of the first reference in the text that cannot be resolved.
+    pub async fn resolve_hidden(
+        &self,
+        template: &SecretTemplate,
+    ) -> Result<SecretString, ResolveError> {
+        let redactor = &self.shared.redactor;
         redactor.add_all(&credential::secret_words(template));
         let filled = self.resolve_template(template).await?;
         redactor.add_all(credential::without_scheme(template, &filled).iter().chain([&filled]));
@@ -185,7 +202,7 @@ impl Resolver {
             .buffer_unordered(AT_ONCE)
             .collect()
             .await;
-        self.shared.redactor.add_all(values.iter().flat_map(|(_, value)| value));
+        self.shared.redactor.add_credentials(values.iter().flat_map(|(_, value)| value));
         let explain = |(reference, value): (SecretRef, Result<_, ProviderFailure>)| {
             let value = value.map_err(|failure| self.error(&reference, failure));
             (reference, value)

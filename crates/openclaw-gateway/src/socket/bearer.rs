@@ -4,11 +4,24 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use openclaw_protocol::{ErrorCode, Principal, Scope};
 use openclaw_secrets::SecretString;
+use serde_json::json;
 
 use super::access::is_same_machine;
 use super::handshake::{Rejection, check_token};
 use super::listener::Gate;
 use super::request_info::RequestInfo;
+
+/// Where programs try to register for a login (RFC 7591) when a token is missing.
+pub(super) const REGISTER: &str = "/register";
+
+/// How a program gets a token with this scope. In a header, too, so without quotation marks.
+fn how(scope: Scope) -> String {
+    let scope = scope.name().unwrap_or_default();
+    format!(
+        "the gateway has no login for programs: make a token with `openclaw gateway token create \
+         --name NAME --scope {scope}` and send it as `Authorization: Bearer TOKEN`"
+    )
+}
 
 /// Returns the bearer token of a request.
 pub(super) fn bearer(headers: &HeaderMap) -> Option<SecretString> {
@@ -46,8 +59,14 @@ pub(super) fn authenticate(
             true => StatusCode::TOO_MANY_REQUESTS,
             false => StatusCode::UNAUTHORIZED,
         };
-        let mut response = (status, error.message).into_response();
-        let challenge = HeaderValue::from_static("Bearer");
+        if status != StatusCode::UNAUTHORIZED {
+            return Box::new((status, error.message).into_response());
+        }
+        let words = format!("{}; {}", error.message, how(scope));
+        let challenge = format!("Bearer error=\"invalid_token\", error_description=\"{words}\"");
+        let mut response = (status, words).into_response();
+        let challenge = HeaderValue::from_str(&challenge);
+        let challenge = challenge.unwrap_or_else(|_| HeaderValue::from_static("Bearer"));
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
         Box::new(response)
     })?;
@@ -56,4 +75,11 @@ pub(super) fn authenticate(
     }
     let words = format!("the token lacks the scope `{}`", scope.name().unwrap_or_default());
     Err(Box::new((StatusCode::FORBIDDEN, words).into_response()))
+}
+
+/// Rejects a registration. Programs without a token attempt one after a 401, and show its error instead of
+/// the 401.
+pub(super) async fn no_registration() -> Response {
+    let error = json!({ "error": "access_denied", "error_description": how(Scope::Write) });
+    (StatusCode::FORBIDDEN, axum::Json(error)).into_response()
 }

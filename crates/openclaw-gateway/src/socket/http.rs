@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Json, Router};
 use hyper::body::Incoming;
 use hyper::service::Service as _;
@@ -21,7 +21,7 @@ use tungstenite::handshake::derive_accept_key;
 use super::body::ResponseBody;
 use super::listener::Gate;
 use super::request_info::{RequestInfo, Upgrade};
-use super::{CallerService, hub, metrics, origin, pages};
+use super::{CallerService, bearer, hub, metrics, origin, pages};
 use crate::client_metadata;
 
 /// Authorization servers fetch the document at every login, and may keep it for a while.
@@ -46,6 +46,7 @@ impl Routes {
             .route("/readyz", get(ready))
             .route(client_metadata::PATH, get(metadata))
             .route("/metrics", get(metrics::handle))
+            .route(bearer::REGISTER, post(bearer::no_registration))
             .fallback(pages::serve)
             .layer(Extension(Arc::clone(&gate)))
             .with_state(Arc::clone(&desk));

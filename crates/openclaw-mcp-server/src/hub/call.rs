@@ -30,7 +30,10 @@ pub(super) struct CallFor<'a> {
 }
 
 /// Resolves names as the client knows them. Looked up for each attempt: the tools may change.
-struct ClientTools<'a>(&'a HubClient);
+struct ClientTools<'a> {
+    client: &'a HubClient,
+    shows_pages: bool,
+}
 
 impl Resolve for ClientTools<'_> {
     fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a> {
@@ -39,26 +42,32 @@ impl Resolve for ClientTools<'_> {
         }
         // A server that is still connecting may have it.
         Resolving::Later(Box::pin(async move {
-            let _ = self.0.connected_view().await;
+            let _ = self.client.connected_view().await;
             self.find(name).ok_or_else(|| unknown(name, ""))
         }))
     }
 }
 
 /// Resolves names by a view.
-struct ViewedTools<'a>(&'a HubView);
+struct ViewedTools<'a> {
+    view: &'a HubView,
+    shows_pages: bool,
+}
 
 impl Resolve for ViewedTools<'_> {
     fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a> {
-        let tool = self.0.tool(name).map(|tool| Arc::clone(tool) as Arc<dyn Tool>);
+        let tool = self
+            .view
+            .tool_for(name, self.shows_pages)
+            .map(|tool| Arc::clone(tool) as Arc<dyn Tool>);
         Resolving::Now(tool.ok_or_else(|| unknown(name, "")))
     }
 }
 
 impl ClientTools<'_> {
     fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
-        let view = self.0.view()?;
-        view.tool(name).map(|tool| Arc::clone(tool) as Arc<dyn Tool>)
+        let view = self.client.view()?;
+        view.tool_for(name, self.shows_pages).map(|tool| Arc::clone(tool) as Arc<dyn Tool>)
     }
 }
 
@@ -70,7 +79,7 @@ impl HubClient {
         }
         match search::tool_of(request) {
             Ok(search::Asked::Search(query)) => match self.settled_view().await {
-                Some(view) => search::find(&view, &query),
+                Some(view) => search::find(&view, self.shows_pages_in(request), &query),
                 None => HubReply::error(BUSY, "the agent was removed"),
             },
             Ok(search::Asked::Call { name, arguments }) => {
@@ -78,6 +87,11 @@ impl HubClient {
             }
             Err(problem) => HubReply::error(INVALID_PARAMS, &problem),
         }
+    }
+
+    /// Whether the client of a request shows pages of MCP Apps.
+    fn shows_pages_in(&self, request: &CallRequest) -> bool {
+        request.modern.as_ref().map_or_else(|| self.shows_pages(), |modern| modern.shows_pages)
     }
 
     async fn call_tool(
@@ -103,7 +117,11 @@ impl HubClient {
         let call = Call::new(name, arguments);
         let pipeline = tools.pipeline();
         let outcome = match self.check_limit(Instant::now()) {
-            Ok(()) => pipeline.call(&ClientTools(self), call, &context).await,
+            Ok(()) => {
+                let shows_pages = self.shows_pages_in(request);
+                let tools = ClientTools { client: self, shows_pages };
+                pipeline.call(&tools, call, &context).await
+            }
             Err(words) => {
                 let refuse =
                     || Refusal::new(ToolFailure::RateLimited, words.clone()).by(RefusedBy::Limit);
@@ -149,7 +167,12 @@ impl HubClient {
         };
         let call = Call::new(call.name, call.arguments);
         let pipeline = rights.view.agent().pipeline();
-        pipeline.begin(&ViewedTools(&rights.view), call, &context, rights.now, done)
+        let shows_pages = match meta.filter(|_| is_modern) {
+            Some(meta) => meta.shows_pages,
+            None => self.shows_pages(),
+        };
+        let tools = ViewedTools { view: &rights.view, shows_pages };
+        pipeline.begin(&tools, call, &context, rights.now, done)
     }
 
     fn context<'a>(
@@ -168,7 +191,7 @@ impl HubClient {
     }
 
     fn relaying<'a>(&self, meta: Option<&'a str>, more: &'a str) -> CallOptions<'a> {
-        let relay = Relay { wraps: self.options.wrap, more, meta };
+        let relay = Relay { wraps: self.options.wrap, more, meta, shows_pages: false };
         CallOptions { relay: Some(relay), ..CallOptions::default() }
     }
 }

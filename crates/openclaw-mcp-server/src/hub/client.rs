@@ -11,6 +11,7 @@ use openclaw_budget::{ByteBudget, BytePermit};
 use openclaw_config::LogLevel;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::fleet::agent::AgentTools;
+use openclaw_mcp::inventory::listing::app;
 use openclaw_mcp::server::Server;
 use openclaw_mcp::server::limiter::{Limiter, RetryAfter};
 use openclaw_protocol::{Principal, Scope};
@@ -70,6 +71,8 @@ pub(super) struct HubClient {
     /// Limits the number of notifications that are being sent.
     notifying: Arc<Semaphore>,
     abilities: OnceLock<Abilities>,
+    /// Whether it declared in the handshake that it shows pages of MCP Apps.
+    shows_pages: OnceLock<bool>,
     ready: watch::Sender<bool>,
     /// When its lists no longer wait for servers; set by the first one.
     settled_at: OnceLock<Instant>,
@@ -170,6 +173,7 @@ impl HubClient {
             outbox: OnceLock::new(),
             notifying: Arc::new(Semaphore::new(MAX_NOTIFICATIONS)),
             abilities: OnceLock::new(),
+            shows_pages: OnceLock::new(),
             ready: watch::Sender::new(false),
             settled_at: OnceLock::new(),
             log_level: Mutex::default(),
@@ -283,7 +287,13 @@ impl HubClient {
     pub(super) fn introduced(&self, name: &str, capabilities: &Value, peer: &Peer<RoleServer>) {
         let _ = self.name.set(self.named(name));
         let _ = self.abilities.set(Abilities::of(capabilities));
+        let _ = self.shows_pages.set(app::is_declared(capabilities));
         let _ = self.peer.set(peer.clone());
+    }
+
+    /// Whether it shows pages of MCP Apps, according to its handshake.
+    pub(super) fn shows_pages(&self) -> bool {
+        self.shows_pages.get().copied().unwrap_or_default()
     }
 
     /// Sets where its messages are written.

@@ -11,11 +11,11 @@ use openclaw_tools::{CallContext, CallOptions, Consent, RefusedBy, Relay};
 use openclaw_trace::SpanContext;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
-    CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
-    Implementation, InitializeRequestParams, InitializeResult, InputRequiredResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, Reference,
-    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    CustomRequest, CustomResult, DiscoverResult, ErrorCode, GetPromptRequestParams,
+    GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult,
+    InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    Reference, ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
     SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
@@ -32,8 +32,8 @@ use super::incoming::{CallRequest, MODERN, ModernRequest, RequestMeta};
 use super::memory::{MAX_SMALL, MAX_URI};
 use super::reply::HubReply;
 use super::running::RunningCall;
-use super::search;
 use super::view::HubView;
+use super::{introduction, search, skills};
 use crate::server::{invalid_params, unknown_method};
 
 /// Maximum length of an unknown name that is quoted, in characters.
@@ -42,6 +42,10 @@ const MAX_NAME: usize = 100;
 const KNOWN: [&str; 4] = ["tools/call", "resources/read", "prompts/get", "completion/complete"];
 /// Those that 2026-07-28 does not have any more.
 const UNTIL_2025: [&str; 3] = ["logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
+
+/// Those of the extension for skills.
+const SKILLS_LIST: &str = "skills/list";
+const SKILLS_GET: &str = "skills/get";
 
 /// The server that a client sees.
 pub(super) struct Handler {
@@ -113,6 +117,14 @@ impl Handler {
         if client.is_shared() { Err(unknown_method(method)) } else { Ok(client) }
     }
 
+    /// Whether the client of a request shows pages of MCP Apps.
+    fn shows_pages(&self, context: &RequestContext<RoleServer>) -> bool {
+        match Self::meta(context).filter(|meta| meta.is_modern) {
+            Some(meta) => meta.shows_pages,
+            None => self.client(context).is_ok_and(|client| client.shows_pages()),
+        }
+    }
+
     async fn view(&self, context: &RequestContext<RoleServer>) -> Result<Arc<HubView>, ErrorData> {
         let client = self.client(context)?;
         client.settled_view().await.ok_or_else(|| failed("the agent was removed"))
@@ -149,6 +161,7 @@ impl Handler {
             responses: responses.and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default(),
             abilities: meta.abilities,
             client: meta.client,
+            shows_pages: meta.shows_pages,
         })
     }
 
@@ -169,7 +182,8 @@ impl Handler {
             Some(modern) => (modern.more.as_str(), Some(modern.meta.as_str())),
             None => ("", None),
         };
-        let relay = Relay { wraps: client.options.wrap, more, meta };
+        let shows_pages = self.shows_pages(context);
+        let relay = Relay { wraps: client.options.wrap, more, meta, shows_pages };
         let trace = Self::trace(context);
         let made = CallContext {
             agent: Some(client.agent_id()),
@@ -203,6 +217,20 @@ impl Handler {
 enum Wanted {
     Resource { server: String, uri: String },
     Prompt { server: String, name: String, arguments: BTreeMap<String, String> },
+}
+
+/// Converts entries of a list. A single one that `rmcp` cannot represent is left out.
+fn all<T: DeserializeOwned>(entries: impl Iterator<Item = Value>) -> Vec<T> {
+    entries.filter_map(|entry| typed(entry).ok()).collect()
+}
+
+/// The configuration of the server that a client sees, with what is known of its servers.
+fn introduced(mut info: ServerConfig, view: Option<&HubView>) -> ServerConfig {
+    if let Some(view) = view {
+        info.instructions = introduction::instructions(view);
+        info.capabilities.extensions = introduction::extensions(view);
+    }
+    info
 }
 
 fn capabilities() -> ServerCapabilities {
@@ -240,7 +268,16 @@ impl ServerHandler for Handler {
         client.introduced(&request.client_info.name, &capabilities, &context.peer);
         let answer = self.negotiate_initialize(&request);
         context.peer.set_peer_info(request);
-        answer
+        answer.map(|info| introduced(info, client.view().as_deref()))
+    }
+
+    async fn discover(
+        &self,
+        context: RequestContext<RoleServer>,
+    ) -> Result<DiscoverResult, ErrorData> {
+        let view = self.client(&context)?.view();
+        let versions = self.supported_protocol_versions().into_owned();
+        Ok(DiscoverResult::from_server_info(versions, introduced(self.get_info(), view.as_deref())))
     }
 
     async fn on_initialized(&self, _: NotificationContext<RoleServer>) {
@@ -257,11 +294,12 @@ impl ServerHandler for Handler {
         let view = self.view(&context).await?;
         let entries = match self.client(&context)?.options.search {
             true => search::entries().to_vec(),
-            false => view.tools().map(|(name, tool)| view.entry(name, tool)).collect(),
+            false => {
+                let tools = view.tools_for(self.shows_pages(&context));
+                tools.map(|(name, tool)| view.entry(name, tool)).collect()
+            }
         };
-        // A single tool that `rmcp` cannot represent is left out.
-        let tools = entries.into_iter().filter_map(|entry| typed(entry).ok());
-        Ok(ListToolsResult::with_all_items(tools.collect()))
+        Ok(ListToolsResult::with_all_items(all(entries.into_iter())))
     }
 
     async fn call_tool(
@@ -312,9 +350,9 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let all = self.view(&context).await?.resources();
-        let entries = all.into_iter().map(|of| typed(json!(of.entry)));
-        Ok(ListResourcesResult::with_all_items(entries.collect::<Result<_, _>>()?))
+        let view = self.view(&context).await?;
+        let entries = view.resources().into_iter().map(|of| view.listed(json!(of.entry)));
+        Ok(ListResourcesResult::with_all_items(all(entries)))
     }
 
     async fn list_resource_templates(
@@ -322,9 +360,9 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let all = self.view(&context).await?.templates();
-        let entries = all.into_iter().map(|of| typed(json!(of.entry)));
-        Ok(ListResourceTemplatesResult::with_all_items(entries.collect::<Result<_, _>>()?))
+        let view = self.view(&context).await?;
+        let entries = view.templates().into_iter().map(|of| view.listed(json!(of.entry)));
+        Ok(ListResourceTemplatesResult::with_all_items(all(entries)))
     }
 
     async fn read_resource(
@@ -336,7 +374,17 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params(LONG_URI, None));
         }
         let view = self.view(&context).await?;
-        let Some(server) = view.server_of(&request.uri) else {
+        let parts_of = view.servers_of_part(&request.uri);
+        if parts_of.len() > 1 {
+            let servers = parts_of.into_iter().collect::<Vec<_>>().join(", ");
+            let message = format!(
+                "several MCP servers have this address ({servers}); connect to one of them, with the \
+                 option `server`"
+            );
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let Some(server) = parts_of.into_iter().next().or_else(|| view.server_of(&request.uri))
+        else {
             let about = json!({ "uri": request.uri });
             return Err(ErrorData::resource_not_found("resource not found", Some(about)));
         };
@@ -370,13 +418,13 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let all = self.view(&context).await?.prompts();
-        let entries = all.into_iter().map(|prompt| {
+        let view = self.view(&context).await?;
+        let entries = view.prompts().into_iter().map(|prompt| {
             let mut entry = json!(prompt.entry);
             entry["name"] = json!(prompt.name);
-            typed(entry)
+            view.listed(entry)
         });
-        Ok(ListPromptsResult::with_all_items(entries.collect::<Result<_, _>>()?))
+        Ok(ListPromptsResult::with_all_items(all(entries)))
     }
 
     async fn get_prompt(
@@ -460,6 +508,23 @@ impl ServerHandler for Handler {
         let version = context.protocol_version();
         let is_modern = version.is_some_and(|version| version.as_str() >= MODERN);
         let method = request.method.as_str();
+        if method == SKILLS_LIST || method == SKILLS_GET {
+            let view = self.view(&context).await?;
+            let mut result = match method {
+                SKILLS_LIST => skills::list(&view),
+                _ => {
+                    let uri = request.params.as_ref().and_then(|it| it.get("uri")?.as_str());
+                    let uri = uri.ok_or_else(|| invalid_params(method))?;
+                    let unknown = || ErrorData::invalid_params("unknown skill", None);
+                    skills::get(&view, uri).ok_or_else(unknown)?
+                }
+            };
+            if is_modern {
+                result["resultType"] = json!("complete");
+                (result["ttlMs"], result["cacheScope"]) = (json!(0), json!("private"));
+            }
+            return Ok(CustomResult::new(result));
+        }
         let is_known = KNOWN.contains(&method) || (!is_modern && UNTIL_2025.contains(&method));
         Err(match is_known {
             true => invalid_params(method),

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use openclaw_mcp::inventory::listing::app;
 use openclaw_trace::{BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE};
 use serde::Deserialize;
 use serde_json::Value;
@@ -179,6 +180,8 @@ pub(super) struct ModernRequest {
     pub(super) abilities: Abilities,
     /// The name of the client.
     pub(super) client: Option<String>,
+    /// Whether the client shows pages of MCP Apps.
+    pub(super) shows_pages: bool,
 }
 
 impl CallLine<'_> {
@@ -230,6 +233,7 @@ impl CallLine<'_> {
                 responses: self.responses()?,
                 abilities: meta.abilities,
                 client: meta.client,
+                shows_pages: meta.shows_pages,
             }),
         };
         let name = self.params.name.0.clone().into_owned();
@@ -270,6 +274,8 @@ pub(super) struct RequestMeta {
     pub(super) abilities: Abilities,
     /// The name of the client.
     pub(super) client: Option<String>,
+    /// Whether the client shows pages of MCP Apps.
+    pub(super) shows_pages: bool,
 }
 
 impl RequestMeta {
@@ -294,13 +300,14 @@ impl RequestMeta {
         if !is_modern {
             return Some(Self { progress, trace, ..Self::default() });
         }
-        let abilities = capabilities.and_then(Result::ok).map(|it| Abilities::of(&it));
+        let capabilities = capabilities.and_then(Result::ok).unwrap_or_default();
+        let abilities = Abilities::of(&capabilities);
+        let shows_pages = app::is_declared(&capabilities);
         let client = members.get(CLIENT_KEY).and_then(|it| serde_json::from_str(it.get()).ok());
         let client = client.map(|ClientInfo { name: Words(name) }| name.into_owned());
         let text = serde_json::to_string(&members).ok()?;
         let members = text.strip_prefix('{')?.strip_suffix('}')?.to_owned();
-        let abilities = abilities.unwrap_or_default();
-        Some(Self { is_modern, members, trace, progress, abilities, client })
+        Some(Self { is_modern, members, trace, progress, abilities, client, shows_pages })
     }
 }
 

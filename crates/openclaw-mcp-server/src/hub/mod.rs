@@ -16,6 +16,7 @@ mod client;
 mod handler;
 pub mod http;
 mod incoming;
+mod introduction;
 pub mod lines;
 mod listen;
 mod memory;
@@ -27,6 +28,8 @@ pub(crate) mod replying;
 mod running;
 mod search;
 mod segments;
+mod shape;
+mod skills;
 mod slow_lane;
 mod view;
 

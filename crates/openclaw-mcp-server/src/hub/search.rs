@@ -111,9 +111,9 @@ pub(super) fn tool_of(request: &CallRequest) -> Result<Asked, String> {
 }
 
 /// Returns the tools that match, the best one first.
-pub(super) fn find(view: &HubView, query: &Query) -> HubReply {
+pub(super) fn find(view: &HubView, shows_pages: bool, query: &Query) -> HubReply {
     let all: Vec<Arc<dyn Tool>> =
-        view.tools().map(|(_, tool)| Arc::clone(tool) as Arc<dyn Tool>).collect();
+        view.tools_for(shows_pages).map(|(_, tool)| Arc::clone(tool) as Arc<dyn Tool>).collect();
     let best = best(&all, &query.query, query.limit.unwrap_or(USUAL));
     let named = best
         .iter()

@@ -4,19 +4,27 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::call::library::ServerEntry;
 use openclaw_mcp::call::permission::fits;
+use openclaw_mcp::connection::ServerIntroduction;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::catalogue::{Catalogue, CatalogueTool};
-use openclaw_mcp::inventory::listing::{ListedPrompt, ListedResource, ListedTemplate};
+use openclaw_mcp::inventory::listing::{
+    ListedPrompt, ListedResource, ListedSkill, ListedTemplate, app,
+};
 use openclaw_tools::Tool as _;
 use openclaw_tools::search::seen_by_model;
 use serde_json::{Map, Value, json};
 
 use super::options::HubClientOptions;
+use super::shape::shape;
 
 /// The members of a tool's annotations that are not text.
 const HINTS: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
+
+/// Maximum length of a title, in characters.
+const MAX_TITLE: usize = 600;
 
 /// The tools, resources and prompts of a client at one point in time.
 #[derive(Debug)]
@@ -90,6 +98,20 @@ impl HubView {
         self.tools.values().find(|tool| tool.spec.name.as_str() == name)
     }
 
+    /// Returns the tool with this name, for a client that shows pages or does not: only pages call some
+    /// tools.
+    pub(super) fn tool_for(&self, name: &str, shows_pages: bool) -> Option<&Arc<CatalogueTool>> {
+        self.tool(name).filter(|tool| shows_pages || tool.app.is_for_model)
+    }
+
+    /// The tools for such a client, with their names, sorted.
+    pub(super) fn tools_for(
+        &self,
+        shows_pages: bool,
+    ) -> impl Iterator<Item = (&str, &Arc<CatalogueTool>)> {
+        self.tools().filter(move |(_, tool)| shows_pages || tool.app.is_for_model)
+    }
+
     /// The tools with their names, sorted.
     pub(super) fn tools(&self) -> impl Iterator<Item = (&str, &Arc<CatalogueTool>)> {
         self.names.iter().filter_map(|name| Some((name.as_str(), self.tools.get(name)?)))
@@ -103,10 +125,11 @@ impl HubView {
         }
         let mut entry = serde_json::to_value(listed).unwrap_or_default();
         entry["name"] = json!(name);
-        entry
+        self.listed(entry)
     }
 
-    /// An entry without text that only programs or users are meant to see.
+    /// An entry with the description that a model sees. Of a tool that has changed, the server's words
+    /// are left out altogether.
     fn plain_entry(&self, name: &str, tool: &CatalogueTool) -> Value {
         let (description, schema) = seen_by_model(tool);
         let annotations = tool.listed().other.get("annotations");
@@ -120,6 +143,27 @@ impl HubView {
         let mut entry = json!({ "name": name, "description": description, "inputSchema": *schema });
         if !hints.is_empty() {
             entry["annotations"] = Value::Object(hints);
+        }
+        if tool.is_withheld() {
+            return entry;
+        }
+        let listed = tool.listed();
+        if let Some(title) = &listed.title {
+            entry["title"] = json!(clean_line(Untrusted::new(title), MAX_TITLE));
+        }
+        for name in ["icons", "_meta"] {
+            let member = listed.other.get(name);
+            if let Some(member) = member.and_then(|it| serde_json::from_str(it.get()).ok()) {
+                entry[name] = member;
+            }
+        }
+        self.listed(entry)
+    }
+
+    /// Returns an entry of a list as the client sees it.
+    pub(super) fn listed(&self, mut entry: Value) -> Value {
+        if let Value::Object(members) = &mut entry {
+            shape(members);
         }
         entry
     }
@@ -140,6 +184,34 @@ impl HubView {
         let mut all = self.agent.templates();
         all.retain(|of| self.is_offered(of));
         all
+    }
+
+    /// The skills that may be read, with their servers.
+    pub(super) fn skills(&self) -> Vec<ServerEntry<Arc<ListedSkill>>> {
+        let mut all = self.agent.readable_skills();
+        all.retain(|of| self.is_offered(of));
+        all
+    }
+
+    /// What the servers tell their clients, as far as it is known.
+    pub(super) fn introductions(&self) -> Vec<ServerEntry<ServerIntroduction>> {
+        let mut all = self.agent.introductions();
+        all.retain(|of| self.is_offered(of));
+        all
+    }
+
+    /// Returns the servers that have a page of an MCP App or a file of a skill at this address. They need
+    /// not list it as a resource.
+    pub(super) fn servers_of_part(&self, uri: &str) -> BTreeSet<String> {
+        let skills = self.skills().into_iter().filter(|of| of.entry.contains(uri));
+        let mut found: BTreeSet<String> = skills.map(|of| of.server).collect();
+        if app::is_page(&uri) {
+            let tools = self.tools.values().filter(|tool| tool.app.page.as_deref() == Some(uri));
+            found.extend(tools.map(|tool| tool.server().name().to_string()));
+            let listed = self.resources().into_iter().filter(|of| of.entry.uri == uri);
+            found.extend(listed.map(|of| of.server));
+        }
+        found
     }
 
     /// The prompts.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_secrets::Redactor;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
@@ -119,7 +120,7 @@ impl AgentTools {
         }
         let limits = TimeLimits { timeout: COMPLETES, cap: COMPLETES };
         match connection.request("completion/complete", params, limits).await {
-            Ok(result) => parse(result.get()).ok_or_else(|| {
+            Ok(result) => parse(result.get(), connection.redactor()).ok_or_else(|| {
                 CompletionError::Failed(format!("MCP server '{server}' sent an invalid completion"))
             }),
             Err(error) => {
@@ -139,13 +140,15 @@ fn completes(connection: &Connection) -> bool {
     about.offers.completions || is_old
 }
 
-fn parse(result: &str) -> Option<Completions> {
+fn parse(result: &str, redactor: &Redactor) -> Option<Completions> {
     let Completion { values, total, has_more } =
         serde_json::from_str::<CompleteResult>(result).ok()?.completion;
     let is_cut = values.len() > MAX_VALUES;
     // A value is inserted where the user types: what cannot be shown as it is, is not offered.
     let is_plain = |value: &String| {
-        !value.is_empty() && clean_line(Untrusted::new(value), MAX_CHARS) == **value
+        !value.is_empty()
+            && clean_line(Untrusted::new(value), MAX_CHARS) == **value
+            && !redactor.finds_credential(value)
     };
     Some(Completions {
         values: values.into_iter().take(MAX_VALUES).filter(is_plain).collect(),
@@ -159,13 +162,16 @@ mod tests {
     use super::*;
 
     fn values(values: &serde_json::Value) -> Completions {
-        parse(&json!({ "completion": { "values": values } }).to_string()).unwrap()
+        let redactor = Redactor::new();
+        redactor.add_credentials([&"hunter22-and-more".into()]);
+        parse(&json!({ "completion": { "values": values } }).to_string(), &redactor).unwrap()
     }
 
     #[test]
     fn only_printable_values_of_one_line_are_offered() {
         let odd = json!(["plain é", "", "a\u{1b}[2J", "two\nlines", "x".repeat(501), "\u{202e}"]);
         assert_eq!(values(&odd).values, ["plain é"]);
+        assert_eq!(values(&json!(["a-hunter22-and-more", "b"])).values, ["b"]);
     }
 
     #[test]
@@ -173,7 +179,7 @@ mod tests {
         let many: Vec<String> = (0..150).map(|at| at.to_string()).collect();
         let completions = values(&json!(many));
         assert_eq!((completions.values.len(), completions.has_more), (100, true));
-        assert_eq!(parse(r#"{"completion":{"values":7}}"#), None);
-        assert_eq!(parse("[]"), None);
+        assert_eq!(parse(r#"{"completion":{"values":7}}"#, &Redactor::new()), None);
+        assert_eq!(parse("[]", &Redactor::new()), None);
     }
 }

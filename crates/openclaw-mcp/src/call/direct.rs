@@ -117,7 +117,7 @@ impl DirectCall {
     }
 
     fn relay(&self) -> Relay<'static> {
-        Relay { wraps: self.wraps, more: "", meta: None }
+        Relay { wraps: self.wraps, more: "", meta: None, shows_pages: false }
     }
 
     fn end_work(&mut self) {

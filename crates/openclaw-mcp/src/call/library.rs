@@ -8,8 +8,8 @@ use openclaw_content::{JsonRenderer, Source};
 use openclaw_tools::pipeline::{Refusal, Resolve, Resolving};
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    ApprovalRule, Arguments, Call, CallContext, CallOptions, Decision, Executed, Tool, ToolCall,
-    ToolEffect, ToolFailure, ToolName, ToolOutcome, ToolSpec,
+    ApprovalRule, Arguments, Call, CallContext, CallOptions, Decision, Executed, Relay, Tool,
+    ToolCall, ToolEffect, ToolFailure, ToolName, ToolOutcome, ToolSpec,
 };
 use serde_json::json;
 use serde_json::value::to_raw_value;
@@ -18,12 +18,14 @@ use tokio::time::Instant;
 use crate::call::bridge::{self, CallServices, LARGE, elsewhere, limited};
 use crate::call::results::{self, ReplyKind, ResponseOrigin};
 use crate::call::skills;
+use crate::connection::ServerIntroduction;
 use crate::fleet::agent::AgentTools;
+use crate::fleet::catalogue::CatalogueTool;
 use crate::fleet::member::FleetMember;
 use crate::fleet::naming::{RawTool, names};
 use crate::fleet::toolset;
 use crate::inventory::Inventory;
-use crate::inventory::listing::{ListedPrompt, ListedResource, ListedSkill, ListedTemplate};
+use crate::inventory::listing::{ListedPrompt, ListedResource, ListedSkill, ListedTemplate, app};
 use crate::wire::json::JsonCow;
 
 /// The template for the command names of prompts.
@@ -134,6 +136,33 @@ impl AgentTools {
         }
     }
 
+    /// Returns what the servers tell their clients, as far as it is known.
+    pub fn introductions(&self) -> Vec<ServerEntry<ServerIntroduction>> {
+        entries(self.members(), |inventory| vec![inventory.introduction.clone()])
+    }
+
+    /// Returns whether a page of an MCP App may be read: like the tools that name it, of which one must
+    /// be usable. `None` if no tool names it.
+    fn decide_page(&self, server: &str, uri: &str) -> Option<Decision> {
+        let decide = |tool: &Arc<CatalogueTool>| match &tool.decision {
+            Decision::Allowed if tool.flaw().is_some() || tool.is_changed() => {
+                Decision::Denied { by: format!("the state of the tool {}", tool.spec.name) }
+            }
+            Decision::Allowed => {
+                let names = [tool.spec.name.as_str(), &tool.listed.name];
+                tool.member.policy.decide_any(&names, &[uri])
+            }
+            denied @ Decision::Denied { .. } => denied.clone(),
+        };
+        let catalogue = self.catalogue();
+        let naming = catalogue.all().iter().filter(|tool| {
+            tool.server().name().as_str() == server && tool.app.page.as_deref() == Some(uri)
+        });
+        let all: Vec<Decision> = naming.map(decide).collect();
+        let allowed = all.iter().find(|decision| **decision == Decision::Allowed);
+        allowed.or_else(|| all.first()).cloned()
+    }
+
     /// Returns the prompts of all servers as slash commands.
     pub fn prompts(&self) -> Vec<PromptCommand> {
         let prompts = entries(self.members(), |inventory| inventory.prompts.clone());
@@ -187,6 +216,10 @@ impl AgentTools {
             what: what.to_owned(),
             member: self.member(server).map(Arc::clone).ok_or_else(|| server.to_owned()),
             services: Arc::clone(&self.services),
+            page: match kind {
+                Kind::Resource if app::is_page(&what) => self.decide_page(server, what),
+                _ => None,
+            },
             is_relayed: false,
         }
     }
@@ -228,6 +261,14 @@ impl Kind {
         }
     }
 
+    /// Like [`reply`](Self::reply), for the address of a page and a client that shows it.
+    const fn page(self) -> ReplyKind {
+        match self {
+            Self::Resource => ReplyKind::Page,
+            Self::Prompt => ReplyKind::Prompt,
+        }
+    }
+
     /// The source that a response is labelled with.
     fn source(self, server: &str, what: &str) -> Arc<Source> {
         Arc::new(match self {
@@ -246,6 +287,8 @@ pub struct LibraryCall {
     /// The server, or the name of an unknown one.
     member: Result<Arc<FleetMember>, String>,
     services: Arc<CallServices>,
+    /// Whether it may be read, if it is a page that a tool names.
+    page: Option<Decision>,
     /// Whether it is made for a client of another program.
     is_relayed: bool,
 }
@@ -274,7 +317,10 @@ impl LibraryCall {
         match &self.member {
             Ok(member) => Ok(Arc::new(RequestTool {
                 decision: match self.kind {
-                    Kind::Resource => member.decide_resource(&self.what),
+                    Kind::Resource => {
+                        let page = self.page.clone();
+                        page.unwrap_or_else(|| member.decide_resource(&self.what))
+                    }
                     Kind::Prompt => member.decide_prompt(&self.what),
                 },
                 member: Arc::clone(member),
@@ -344,8 +390,10 @@ impl Tool for RequestTool {
     }
 
     fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
-        let LibraryCall { kind, what, is_relayed, .. } = &self.request;
+        let LibraryCall { kind, what, page, is_relayed, .. } = &self.request;
         match kind {
+            // The server has listed it with its tool.
+            Kind::Resource if page.is_some() => self.member.rule(),
             Kind::Resource if *is_relayed => self.member.relayed_resource_rule(what),
             Kind::Resource => self.member.resource_rule(what),
             Kind::Prompt => self.member.rule(),
@@ -423,6 +471,10 @@ async fn ask(
         Ok(raw) => {
             server.was_let_in();
             let (spill, wraps) = (services.spill.clone(), relay.map(|relay| relay.wraps));
+            let reply = match relay {
+                Some(Relay { shows_pages: true, .. }) if app::is_page(&what) => kind.page(),
+                _ => kind.reply(),
+            };
             // Also the file of a skill, whose front matter is parsed by a library.
             let is_large = raw.get().len() >= LARGE || skill.is_some();
             let is_skill = skill.is_some();
@@ -437,7 +489,7 @@ async fn ask(
                 if let Some(wraps) = wraps {
                     let (raw, renderer) =
                         (JsonCow::Owned(raw), JsonRenderer::new(kind.source(&name, &what)));
-                    return results::relayed(raw, kind.reply(), &renderer, wraps, duration);
+                    return results::relayed(raw, reply, &renderer, wraps, duration);
                 }
                 match kind {
                     Kind::Prompt => {

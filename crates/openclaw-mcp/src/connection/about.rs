@@ -1,13 +1,21 @@
 //! What a server reports about itself in the handshake.
 
+use std::collections::BTreeMap;
+
 use openclaw_content::{Untrusted, clean_line};
 use rmcp::model::ServerPeerInfo;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::inventory::listing::SKILLS;
 
 /// Maximum length of a program's name and version, and of instructions, in characters.
 const MAX_PROGRAM: usize = 200;
 const MAX_INSTRUCTIONS: usize = 64 * 1024;
+/// Maximum number of extensions of the protocol, length of a name, and size of the settings of one.
+const MAX_EXTENSIONS: usize = 32;
+const MAX_EXTENSION_NAME: usize = 128;
+const MAX_SETTINGS: usize = 4 * 1024;
 
 /// What a server reported about itself.
 #[derive(Debug, Clone, Default)]
@@ -16,10 +24,31 @@ pub struct ServerSelfInfo {
     pub version: Option<String>,
     /// The server program's name and version.
     pub program: Option<String>,
-    /// How to use the server. Untrusted: must be wrapped before a model sees it.
-    pub instructions: Option<String>,
+    /// What it tells its clients' models and programs.
+    pub introduction: ServerIntroduction,
     /// The server's capabilities.
     pub offers: DeclaredCapabilities,
+}
+
+/// What a server tells its clients in the handshake. Untrusted.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServerIntroduction {
+    /// How to use the server: must be wrapped before a model sees it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// The extensions of the protocol that it supports, with their settings.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub extensions: BTreeMap<String, Map<String, Value>>,
+}
+
+impl ServerIntroduction {
+    /// Removes the extensions whose name or settings, as JSON, must not be shown.
+    pub(super) fn withhold(&mut self, is_secret: impl Fn(&str) -> bool) {
+        self.extensions.retain(|name, settings| {
+            let json = serde_json::to_string(settings).unwrap_or_default();
+            !is_secret(name) && !is_secret(&json)
+        });
+    }
 }
 
 /// The capabilities that a server declares.
@@ -53,11 +82,13 @@ impl From<&ServerPeerInfo> for ServerSelfInfo {
                 let program = format!("{} {}", program.name, program.version);
                 clean_line(Untrusted::new(&program), MAX_PROGRAM)
             }),
-            instructions: info.instructions.as_ref().map(|text| {
-                let end =
-                    text.char_indices().nth(MAX_INSTRUCTIONS).map_or(text.len(), |(at, _)| at);
-                text[..end].to_owned()
-            }),
+            introduction: ServerIntroduction {
+                instructions: info.instructions.as_ref().map(|text| {
+                    let end = text.char_indices().nth(MAX_INSTRUCTIONS);
+                    text[..end.map_or(text.len(), |(at, _)| at)].to_owned()
+                }),
+                extensions: extensions(info),
+            },
             offers: DeclaredCapabilities {
                 tools: capabilities.tools.is_some(),
                 resources: capabilities.resources.is_some(),
@@ -76,4 +107,17 @@ impl From<&ServerPeerInfo> for ServerSelfInfo {
             },
         }
     }
+}
+
+fn extensions(info: &ServerPeerInfo) -> BTreeMap<String, Map<String, Value>> {
+    let is_name = |name: &str| {
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
+        name.len() <= MAX_EXTENSION_NAME && name.bytes().all(is_part)
+    };
+    let fits = |settings: &Map<String, Value>| {
+        serde_json::to_string(settings).is_ok_and(|json| json.len() <= MAX_SETTINGS)
+    };
+    let declared = info.capabilities.extensions.iter().flatten();
+    let usable = declared.filter(|(name, settings)| is_name(name) && fits(settings));
+    usable.take(MAX_EXTENSIONS).map(|(name, settings)| (name.clone(), settings.clone())).collect()
 }

@@ -10,7 +10,7 @@ use crate::connection::param_headers;
 use crate::inventory::listing::{
     self, Dropped, ListedEntry, ListedSkill, ListedTemplate, ListedTool, Listing, TaskSupport,
 };
-use crate::wire::{CallError, TimeLimits};
+use crate::wire::{CallError, TimeLimits, redacted};
 
 /// The result of `skills/get`.
 #[derive(Deserialize)]
@@ -89,8 +89,11 @@ impl Connection {
             Err(CallError::Rpc(_)) => return Ok(None),
             answer => answer?,
         };
-        let answer: Option<GetSkill<'_>> = serde_json::from_str(answer.get()).ok();
-        let skill = answer.and_then(|answer| ListedSkill::read(answer.skill).ok());
+        let redactor = self.lane.redactor();
+        let answer = redacted::message(answer.get(), redactor);
+        let answer: Option<GetSkill<'_>> = serde_json::from_str(&answer).ok();
+        let skill = answer
+            .and_then(|answer| listing::read_safely::<ListedSkill>(answer.skill, redactor).ok());
         Ok(skill.filter(|skill| skill.uri == uri))
     }
 

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use openclaw_config::LogLevel;
 use openclaw_oauth::grant::Grant;
+use openclaw_secrets::Redactor;
 use openclaw_tools::CallOptions;
 use rmcp::RoleClient;
 use rmcp::model::ProtocolVersion;
@@ -37,8 +38,10 @@ use crate::connection::remote::HttpTransport;
 use crate::process::ShutdownTimeouts;
 use crate::process::stderr::Stderr;
 use crate::wire::json::Json;
-use crate::wire::{CallError, DirectLane, FastLane, ProgressWatcher, TimeLimits, WireCall};
-pub use about::{DeclaredCapabilities, ServerSelfInfo};
+use crate::wire::{
+    CallError, DirectLane, FastLane, ProgressWatcher, TimeLimits, WireCall, redacted,
+};
+pub use about::{DeclaredCapabilities, ServerIntroduction, ServerSelfInfo};
 use listen::Subscribed;
 pub(crate) use process_watcher::ProcessWatcher;
 use requests::Meta;
@@ -119,6 +122,7 @@ impl Connection {
         client.speaks_over(&lane);
         let about = rmcp.peer_info().map(|info| ServerSelfInfo::from(&*info));
         let mut about: ServerSelfInfo = about.unwrap_or_default();
+        about.introduction.withhold(|json| redacted::gives_away(json, lane.redactor()));
         if era == Era::Legacy {
             let knows = |version: &str| version >= ProtocolVersion::V_2025_11_25.as_str();
             about.offers.tasks = tasks && about.version.as_deref().is_some_and(knows);
@@ -264,6 +268,11 @@ impl Connection {
         self.era
     }
 
+    /// Knows the credentials that the server may echo.
+    pub(crate) fn redactor(&self) -> &Redactor {
+        self.lane.redactor()
+    }
+
     /// Returns the number of pending calls.
     pub fn in_flight(&self) -> usize {
         self.lane.in_flight()
@@ -282,9 +291,9 @@ impl Connection {
         }
     }
 
-    /// Returns the session id of a remote server, if it has one.
+    /// Returns the session id of a remote server, if it has one, for display: it may echo a credential.
     pub fn session_id(&self) -> Option<String> {
-        self.lane.session_id()
+        self.lane.session_id().map(|id| self.redactor().redact(&id).into_owned())
     }
 
     /// Returns the login at a remote server, if there is one.

@@ -19,6 +19,7 @@ use crate::fleet::naming::{AssignedName, RawTool, names};
 use crate::fleet::toolset::SOURCE;
 use crate::inventory::describe;
 use crate::inventory::listing::ListedTool;
+use crate::inventory::listing::app::ToolApp;
 use crate::inventory::model_schema::{Hazard, ModelSchema};
 use crate::server::Server;
 use crate::store::pins;
@@ -43,6 +44,8 @@ pub struct CatalogueTool {
     pub decision: Decision,
     /// Why it cannot be used.
     flaw: Option<Flaw>,
+    /// Its page, and whether it is meant for models.
+    pub app: ToolApp,
     /// Its server, with the agent's options.
     pub(crate) member: Arc<FleetMember>,
     /// Approvals, audit log and other services used by its calls.
@@ -270,6 +273,7 @@ fn entry(
         spec,
         decision,
         flaw,
+        app: ToolApp::of(listed.other.get("_meta")),
         member: Arc::clone(member),
         services: Arc::clone(services),
         listed: Arc::clone(listed),

@@ -45,14 +45,20 @@ impl ToolSource for ServerTools {
     }
 
     fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {
-        self.fleet.agent(&self.agent)?.find(name)
+        let agent = self.fleet.agent(&self.agent)?;
+        // Tools for pages are unknown to the agent's model.
+        let is_for_model = |tool: &Arc<CatalogueTool>| tool.app.is_for_model;
+        agent.catalogue().get(name).is_none_or(is_for_model).then(|| agent.find(name))?
     }
 }
 
 impl ToolSource for AgentTools {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let catalogue = self.catalogue();
-        let of_servers = catalogue.allowed().map(|tool| Arc::clone(tool) as Arc<dyn Tool>);
+        let of_servers = catalogue
+            .allowed()
+            .filter(|tool| tool.app.is_for_model)
+            .map(|tool| Arc::clone(tool) as Arc<dyn Tool>);
         let resources = self.resource_tool();
         let resources = resources.filter(|tool| *tool.decision() == Decision::Allowed);
         let resources = resources.map(|tool| Arc::new(tool) as Arc<dyn Tool>);

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::connection::Connection;
 use crate::connection::client::Changes;
+use crate::connection::{Connection, ServerIntroduction};
 use crate::inventory::listing::{
     ListedPrompt, ListedResource, ListedSkill, ListedTemplate, ListedTool,
 };
@@ -43,6 +43,9 @@ pub struct Inventory {
     /// Its skills.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<Arc<ListedSkill>>,
+    /// What it tells its clients. Stored apart from the lists.
+    #[serde(skip)]
+    pub introduction: ServerIntroduction,
     /// Entries that were left out and why, for users.
     #[serde(skip)]
     pub left_out: Vec<LeftOut>,
@@ -98,7 +101,8 @@ impl Inventory {
         limits: TimeLimits,
     ) -> Result<Self, CallError> {
         let update = Update::list(server, connection, EVERYTHING, limits).await?;
-        let mut inventory = Self::default();
+        let introduction = connection.about().introduction.clone();
+        let mut inventory = Self { introduction, ..Self::default() };
         update.put_into(&mut inventory);
         Ok(inventory)
     }

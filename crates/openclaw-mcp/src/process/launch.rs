@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use futures_util::future::try_join_all;
 use openclaw_config::{StdioServer, is_credential_name, looks_like_credential};
-use openclaw_secrets::{Environment, ResolveError, Resolver, SecretString};
+use openclaw_secrets::{Environment, ResolveError, Resolver, SecretString, SecretTemplate};
 
 use crate::process::Launch;
 
@@ -34,23 +34,41 @@ pub async fn launch(
         let is_secret = is_secret(&name, &value);
         let value = SecretString::from(value);
         if is_secret {
-            resolver.redactor().add(&value);
+            resolver.redactor().add_credentials([&value]);
         }
         env.insert(name, value);
     }
     let own = server.env.iter().map(|(name, template)| async move {
-        // Treated as a credential: a value in `env` must not appear in a log, wherever it came
-        // from.
-        Ok((name.clone(), resolver.resolve_credential(template).await?))
+        Ok((name.clone(), setting(name, template, resolver).await?))
     });
     env.extend(try_join_all(own).await?);
-    resolver.redactor().add_all(&server.args.credentials());
+    resolver.redactor().add_credentials(&server.args.credentials());
     Ok(Launch {
         program: server.command.as_str().to_owned(),
         args: server.args.iter().map(str::to_owned).collect(),
         env,
         cwd: server.cwd.clone(),
     })
+}
+
+/// Resolves a variable or a header of a server. Its value must not appear in a log, wherever it came from,
+/// and often it is a credential.
+///
+/// # Errors
+/// If a secret cannot be resolved.
+pub(crate) async fn setting(
+    name: &str,
+    template: &SecretTemplate,
+    resolver: &Resolver,
+) -> Result<SecretString, ResolveError> {
+    if is_credential_name(name) {
+        return resolver.resolve_credential(template).await;
+    }
+    let value = resolver.resolve_hidden(template).await?;
+    if looks_like_credential(value.expose()) {
+        resolver.redactor().add_credentials([&value]);
+    }
+    Ok(value)
 }
 
 #[cfg(test)]
@@ -127,5 +145,22 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(redactor.redact("it was plain-and-secret."), "it was [REDACTED].");
+    }
+
+    #[tokio::test]
+    async fn what_is_certainly_a_credential_is_told_from_other_settings() {
+        let redactor = Redactor::new();
+        let entry = "{ command: 'x', env: { API_KEY: 'plain-and-secret', ROOT: '/data/documents', \
+                     DB: 'ghp_0123456789', PGPASSWORD: 'postgres' } }";
+        launched(entry, &redactor).await.unwrap();
+        for (name, is_found) in [
+            ("notes://plain-and-secret/1", true),
+            ("tool_ghp_0123456789", true),
+            ("file:///data/documents/a.txt", false),
+            ("postgres_query", false),
+        ] {
+            assert_eq!(redactor.finds_credential(name), is_found, "{name}");
+        }
+        assert_eq!(redactor.redact("in /data/documents"), "in [REDACTED]");
     }
 }

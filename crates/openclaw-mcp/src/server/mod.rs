@@ -25,6 +25,7 @@ use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
+use crate::connection::ServerIntroduction;
 use crate::connection::remote::{self, Network, RemoteError};
 use crate::fleet::StartMode;
 use crate::fleet::events::{EventChannel, Users};
@@ -133,10 +134,18 @@ impl Server {
         // one that replaces another (from its predecessor).
         let Remembered { manner, inventory } = match lazy {
             true => memory.recall(),
-            false => Remembered {
-                manner: memory.recall_manner(),
-                inventory: inventory.map(|it| Inventory::clone(&it)).unwrap_or_default(),
-            },
+            false => {
+                // Clients of the hub get it before the server has started.
+                let introduced = || match common.context.host.downstream {
+                    Some(_) => memory.recall_introduction(),
+                    None => ServerIntroduction::default(),
+                };
+                let inventory = match inventory {
+                    Some(predecessors) => Inventory::clone(&predecessors),
+                    None => Inventory { introduction: introduced(), ..Inventory::default() },
+                };
+                Remembered { manner: memory.recall_manner(), inventory }
+            }
         };
         let trouble = memory.trouble();
         let series = common.metrics.server(key);

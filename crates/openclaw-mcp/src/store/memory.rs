@@ -1,8 +1,8 @@
 //! The on-disk cache of a server: its protocol era and its inventory. So the era of a known server
 //! need not be probed, and the tools of a lazy one are available before it runs (L2).
 //!
-//! A file has two lines: the protocol and the inventory. Usually only the first, short one is
-//! needed.
+//! A file has three lines: the protocol, the introduction and the lists. Usually only the first, short one
+//! is needed.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use openclaw_config::ServerConnection;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::connection::ServerIntroduction;
 use crate::connection::era::Era;
 use crate::connection::remote::HttpTransport;
 use crate::inventory::Inventory;
@@ -19,7 +20,7 @@ use crate::store::identity;
 use crate::store::last_error::TroubleFile;
 
 /// The version of the file format.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 /// At most this much of a file is read.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
@@ -88,11 +89,18 @@ impl Memory {
     pub fn recall(&self) -> Remembered {
         let read = || {
             let (manner, mut rest) = self.open()?;
+            let introduction = introduction(&mut rest)?;
             let mut inventory = Vec::new();
             rest.read_to_end(&mut inventory).ok()?;
             let inventory = serde_json::from_slice(&inventory).ok()?;
-            Some(Remembered { manner, inventory })
+            Some(Remembered { manner, inventory: Inventory { introduction, ..inventory } })
         };
+        read().unwrap_or_default()
+    }
+
+    /// Reads only what the server told its clients. Blocks.
+    pub fn recall_introduction(&self) -> ServerIntroduction {
+        let read = || introduction(&mut self.open()?.1);
         read().unwrap_or_default()
     }
 
@@ -102,7 +110,7 @@ impl Memory {
     }
 
     /// Parses the first line of the file, and returns a reader for the rest.
-    fn open(&self) -> Option<(KnownProtocol, impl std::io::Read)> {
+    fn open(&self) -> Option<(KnownProtocol, impl std::io::BufRead)> {
         let file = openclaw_files::open(self.file.as_ref()?).ok()?;
         let mut file = BufReader::with_capacity(512, file.take(MAX_BYTES));
         let mut line = String::new();
@@ -124,9 +132,18 @@ impl Memory {
     }
 }
 
+/// Parses the second line of a file.
+fn introduction(file: &mut impl std::io::BufRead) -> Option<ServerIntroduction> {
+    let mut line = String::new();
+    file.read_line(&mut line).ok()?;
+    serde_json::from_str(&line).ok()
+}
+
 fn written_down(manner: KnownProtocol, inventory: &Inventory) -> Vec<u8> {
     // Serializing plain data cannot fail.
     let mut bytes = serde_json::to_vec(&manner).unwrap_or_default();
+    bytes.push(b'\n');
+    let _ = serde_json::to_writer(&mut bytes, &inventory.introduction);
     bytes.push(b'\n');
     let _ = serde_json::to_writer(&mut bytes, inventory);
     bytes

@@ -3,7 +3,8 @@
 //! logs, models, files and other programs.
 //!
 //! Content that was asked for is not changed: results of tools, resources and prompts. Neither are
-//! identifiers, such as the name of a tool: the server would not recognize them.
+//! identifiers, such as the name of a tool: the server would not recognize them. An entry of a list with a
+//! credential in an identifier is left out ([`gives_away`]).
 
 use std::borrow::Cow;
 
@@ -48,6 +49,31 @@ const SERVER_INFO: &str = "serverInfo";
 /// Redacts a message or a list, except for its identifiers and the names of members.
 pub(crate) fn message<'a>(json: &'a str, redactor: &Redactor) -> Cow<'a, str> {
     redacted(json, redactor, Extent::Described)
+}
+
+/// Whether an entry of a list still contains a credential after it was redacted: in an identifier, or in
+/// the name of a member.
+pub(crate) fn gives_away(json: &str, redactor: &Redactor) -> bool {
+    if redactor.finds_credential(json) {
+        return true;
+    }
+    // Any character may be escaped.
+    if memchr::memchr(b'\\', json.as_bytes()).is_none() || redactor.is_empty() {
+        return false;
+    }
+    // Nested too deeply to be read, and so to be used.
+    serde_json::from_str::<Value>(json).is_ok_and(|value| contains(&value, redactor))
+}
+
+fn contains(value: &Value, redactor: &Redactor) -> bool {
+    match value {
+        Value::String(text) => redactor.finds_credential(text),
+        Value::Array(items) => items.iter().any(|item| contains(item, redactor)),
+        Value::Object(members) => members
+            .iter()
+            .any(|(name, value)| redactor.finds_credential(name) || contains(value, redactor)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 /// Redacts a request of a server, except for its identifiers and the names of members.
@@ -210,6 +236,25 @@ mod tests {
             message(hello, &knowing(&["hunter22", "result"])),
             r#"{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"name":"a [REDACTED]","version":"[REDACTED]"},"instructions":"use [REDACTED]"}}"#
         );
+    }
+
+    #[test]
+    fn an_entry_gives_a_credential_away_wherever_it_cannot_be_redacted() {
+        let redactor = Redactor::new();
+        redactor.add_credentials([&"hunter22-and-more".into()]);
+        redactor.add(&"postgres".into());
+        for (entry, gives_away) in [
+            (r#"{"name":"hunter22-and-more"}"#, true),
+            (r#"{"name":"hunter22\u002dand-more"}"#, true),
+            (r#"{"name":"a","uri":"x://aHVudGVyMjItYW5kLW1vcmU="}"#, true),
+            (r#"{"inputSchema":{"properties":{"hunter22-and-more":{}}}}"#, true),
+            (r#"{"inputSchema":{"enum":["hunter22-and-more"]}}"#, true),
+            (r#"{"_meta":{"hunter22-and-mor\u0065":1}}"#, true),
+            (r#"{"name":"postgres","x":"\n"}"#, false),
+            (r#"{"name":"a"}"#, false),
+        ] {
+            assert_eq!(super::gives_away(entry, &redactor), gives_away, "{entry}");
+        }
     }
 
     #[test]

@@ -35,6 +35,24 @@ fn with_pins(folder: &Path) -> FleetSetup {
 }
 
 #[tokio::test]
+async fn tools_that_are_only_for_pages_are_unknown_to_the_agents_model() {
+    let app = |name: &str, visibility: &[&str]| {
+        let ui = json!({ "resourceUri": "ui://a", "visibility": visibility });
+        Tool::new(name).with("_meta", json!({ "ui": ui }))
+    };
+    let script = Script::new().tools([app("both", &["model", "app"]), app("page", &["app"])]);
+    let (fleet, agent) = ready_with(&servers(json!({ "x": entry(&script) })), setup()).await;
+    let tools = ServerTools::new(fleet.clone(), "main");
+    let names: Vec<String> =
+        tools.tools().iter().map(|tool| tool.spec().name.to_string()).collect();
+    assert_eq!(names, ["mcp_resources", "mcp_x_both"]);
+    assert!(tools.find("mcp_x_both").is_some() && tools.find("mcp_x_page").is_none());
+    // The user calls it by hand.
+    assert!(agent.find("mcp_x_page").is_some());
+    fleet.stop().await;
+}
+
+#[tokio::test]
 async fn read_only_tools_need_no_approval_and_others_do() {
     let folder = tempfile::tempdir().unwrap();
     let looks = Tool::new("look").with("annotations", json!({ "readOnlyHint": true }));

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::catalogue::others;
 use super::handshake::members;
 use super::message::Request;
 use super::{Engine, Listener, Outbox, Session};
-use crate::script::{RpcError, Skill};
+use crate::script::{CatalogueScript, RpcError, Skill};
 
 impl Engine {
     /// Returns the members of the result; `None` if there is no response.
@@ -35,8 +35,10 @@ impl Engine {
                     .tools(self.is_changed(), cursor)
                     .ok_or_else(|| RpcError::new(-32602, "Invalid cursor"))?
             }
-            "resources/list" | "resources/templates/list" if !catalogue.tools_only => {
-                others(method, "", &Value::Null).unwrap_or_default()
+            "resources/list" | "resources/templates/list" | "prompts/list"
+                if !catalogue.tools_only =>
+            {
+                list(method, catalogue)
             }
             "resources/subscribe" if catalogue.subscriptions && !request.modern => {
                 session.subscribe(params.uri.as_ref().map_or("", |uri| &uri.0));
@@ -59,13 +61,17 @@ impl Engine {
                         {"uri": uri, "mimeType": "text/markdown", "text": text}
                     ]}))
                 });
-                file.or_else(|| others(method, uri, &Value::Null)).ok_or_else(|| RpcError {
-                    data: Some(json!({"uri": uri})),
-                    ..RpcError::new(code, "Resource not found")
-                })?
-            }
-            "prompts/list" if !catalogue.tools_only => {
-                others(method, "", &Value::Null).unwrap_or_default()
+                let text = || {
+                    let (kind, text) = catalogue.contents.get(uri)?;
+                    let content = json!({"uri": uri, "mimeType": kind, "text": text});
+                    Some(members(&json!({"contents": [content]})))
+                };
+                file.or_else(text).or_else(|| others(method, uri, &Value::Null)).ok_or_else(
+                    || RpcError {
+                        data: Some(json!({"uri": uri})),
+                        ..RpcError::new(code, "Resource not found")
+                    },
+                )?
             }
             "prompts/get" if !catalogue.tools_only => {
                 let arguments = params
@@ -80,7 +86,7 @@ impl Engine {
                 return self.about_task(method, request).map(Some);
             }
             "completion/complete" if !catalogue.tools_only => {
-                return complete(params.argument).map(Some);
+                return complete(params.argument, &catalogue.completions).map(Some);
             }
             _ => return Err(RpcError::new(-32601, format!("Method not found: {method}"))),
         };
@@ -92,18 +98,33 @@ impl Engine {
     }
 }
 
-/// Completes any argument to a name.
+/// The usual entries of a list, and those of the script.
+fn list(method: &str, catalogue: &CatalogueScript) -> Vec<u8> {
+    let usual = others(method, "", &Value::Null).unwrap_or_default();
+    let text = [b"{", usual.as_slice(), b"}"].concat();
+    let mut listed: Map<String, Value> = serde_json::from_slice(&text).unwrap_or_default();
+    for (name, entries) in &mut listed {
+        let more = catalogue.entries.get(name).into_iter().flatten().cloned();
+        if let Value::Array(entries) = entries {
+            entries.extend(more);
+        }
+    }
+    members(&Value::Object(listed))
+}
+
 fn skill_list(skills: &[Skill]) -> Vec<u8> {
     let listed = skills.iter().filter(|skill| !skill.is_unlisted).map(|skill| &skill.entry);
     members(&json!({"skills": listed.collect::<Vec<_>>()}))
 }
 
-fn complete(argument: Option<&RawValue>) -> Result<Vec<u8>, RpcError> {
+/// Completes any argument to a name.
+fn complete(argument: Option<&RawValue>, more: &[String]) -> Result<Vec<u8>, RpcError> {
     let argument = argument.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
     let typed = argument.as_ref().and_then(|argument| argument["value"].as_str());
     let typed = typed.ok_or_else(|| RpcError::new(-32602, "Invalid params: no value"))?;
     let values = ["Ada", "Alan", "Grace", "Anna Maria", "A\u{1b}[2J"];
-    let values: Vec<_> = values.into_iter().filter(|name| name.starts_with(typed)).collect();
+    let values = values.into_iter().chain(more.iter().map(String::as_str));
+    let values: Vec<_> = values.filter(|name| name.starts_with(typed)).collect();
     let completion = json!({"values": values, "total": values.len(), "hasMore": false});
     Ok(format!(r#""completion":{completion}"#).into_bytes())
 }

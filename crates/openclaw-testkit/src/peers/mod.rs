@@ -116,6 +116,14 @@ impl Peers {
         peer
     }
 
+    /// Our script `peers/apps_server.mjs`, made with the official SDK for MCP Apps. TypeScript SDK 2; all
+    /// versions; 4 tools, of which 3 name a page and one is only for the page.
+    pub fn apps(&self) -> Peer {
+        let script = kit().join("peers/apps_server.mjs").to_string_lossy().into_owned();
+        let packages = self.node_modules().to_string_lossy().into_owned();
+        Peer { program: self.node(), args: vec![script, packages], env: Vec::new() }
+    }
+
     /// `mcp-server-time`. Python SDK 2; all versions; 2 tools. Takes a second to start.
     pub fn time(&self) -> Peer {
         self.python("mcp-server-time", &["--local-timezone", "UTC"])

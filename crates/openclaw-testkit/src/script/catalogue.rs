@@ -1,5 +1,7 @@
 //! Tools, resources and prompts, and how they are listed.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -163,6 +165,13 @@ pub struct CatalogueScript {
     pub subscriptions: bool,
     /// The skills.
     pub skills: Vec<Skill>,
+    /// Entries in addition to the usual ones, by the name of the list: `resources`,
+    /// `resourceTemplates` or `prompts`.
+    pub entries: BTreeMap<String, Vec<Value>>,
+    /// The texts of resources in addition to the usual ones, by URI: media type and text.
+    pub contents: BTreeMap<String, (String, String)>,
+    /// Values of completions in addition to the usual ones.
+    pub completions: Vec<String>,
 }
 
 setters! { catalogue:
@@ -184,9 +193,23 @@ setters! { catalogue:
     tools_only() => tools_only = true;
     /// Lets resources be subscribed to; every call changes all of them.
     subscriptions() => subscriptions = true;
+    /// Completes arguments with these values, too.
+    completions(values: impl IntoIterator<Item = String>) => completions = values.into_iter().collect();
 }
 
 impl Script {
+    /// Lists another entry under `resources`, `resourceTemplates` or `prompts`.
+    pub fn entry(mut self, list: &str, entry: Value) -> Self {
+        self.catalogue.entries.entry(list.to_owned()).or_default().push(entry);
+        self
+    }
+
+    /// Serves a text at this URI, which is not listed.
+    pub fn content(mut self, uri: &str, kind: &str, text: &str) -> Self {
+        self.catalogue.contents.insert(uri.to_owned(), (kind.to_owned(), text.to_owned()));
+        self
+    }
+
     /// Lists an odd tool.
     pub fn odd_tool(mut self, odd: Odd) -> Self {
         self.catalogue.odd_tools.push(odd);

@@ -108,4 +108,6 @@ pub struct Relay<'a> {
     /// The client's `_meta` as JSON members without braces, if it answers requests for input
     /// itself: such a request is then its reply, instead of being answered here (2026-07-28).
     pub meta: Option<&'a str>,
+    /// Whether the client shows pages of MCP Apps: those get no boundaries, because no model reads them.
+    pub shows_pages: bool,
 }

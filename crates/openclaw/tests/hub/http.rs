@@ -76,7 +76,7 @@ pub(crate) fn begin(
     stream
 }
 
-fn send_to(
+pub(crate) fn send_to(
     gateway: &RunningGateway,
     path: &str,
     method: &str,
@@ -131,7 +131,16 @@ fn only_clients_with_a_token_and_of_this_origin_are_let_in() {
         assert_eq!(refused.status(), status, "{headers:?}: {}", refused.head);
     }
     let refused = send(&gateway, "POST", &[("Authorization", "")], "");
-    assert_eq!(refused.header("www-authenticate").as_deref(), Some("Bearer"));
+    // Programs show one or the other: they attempt to register after a 401.
+    let challenge = refused.header("www-authenticate").unwrap();
+    assert!(challenge.starts_with("Bearer error=\"invalid_token\", error_description=\""));
+    let registered = send_to(&gateway, "/register", "POST", &[("Authorization", "")], "{}");
+    assert_eq!(registered.status(), 403, "{}", registered.head);
+    assert_eq!(registered.messages[0]["error"], "access_denied");
+    for hint in [&refused.body, &challenge, &registered.body] {
+        assert!(hint.contains("openclaw gateway token create --name NAME"), "{hint}");
+        assert!(hint.contains("Authorization: Bearer TOKEN"), "{hint}");
+    }
     let bad = send_to(&gateway, "/mcp?wrp=false", "POST", &[], &hello(json!({})));
     assert_eq!(bad.status(), 400, "{}", bad.head);
     let unknown = send_to(&gateway, "/mcp?agent=nobody", "POST", &[], &hello(json!({})));

@@ -4,6 +4,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "values are made where they are passed")]
 #![allow(clippy::panic, clippy::unwrap_used, reason = "these are tests")]
 
+mod apps;
 mod asks;
 mod bad_input;
 mod clients;
@@ -15,4 +16,5 @@ mod names;
 mod place;
 mod principals;
 mod results;
+mod skills;
 mod with_gateway;

@@ -11,7 +11,7 @@ use std::thread;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use openclaw_testkit::{HttpServer, RpcError, Script, TestServer, Tool};
+use openclaw_testkit::{HttpServer, RpcError, Script, StdioClient, TestServer, Tool};
 use serde_json::{Value, json};
 
 use crate::common::gateway::RunningGateway;
@@ -38,10 +38,63 @@ fn echoing(credentials: &str) -> Script {
         },
     }));
     let data = Some(json!({ credentials: [credentials] }));
+    // Where it cannot be redacted: a credential has no spaces.
+    let one = credentials.split(' ').next().unwrap();
+    let uri = format!("canary://{one}/x");
+    let icons = json!([{ "src": format!("https://example.com/{one}.png") }]);
+    let meta = json!({ "x": one, "ui": { "resourceUri": format!("ui://{one}/x.html") } });
+    let everywhere = |mut entry: Value| {
+        for (name, value) in
+            [("title", json!(one)), ("icons", icons.clone()), ("_meta", meta.clone())]
+        {
+            entry[name] = value;
+        }
+        entry["description"] = json!(credentials);
+        entry
+    };
+    let schema = json!({ "type": "object" });
+    let odd_tools = [
+        json!({ "name": one, "inputSchema": schema }),
+        json!({ "name": format!("x_{one}_y"), "inputSchema": schema }),
+        json!({ "name": "by_property", "inputSchema": { "type": "object", "properties": { one: {} } } }),
+        json!({ "name": "by_value", "inputSchema": { "type": "object", "properties": { "x": { "enum": [one] } } } }),
+        json!({ "name": "by_meta", "inputSchema": schema, "_meta": { one: 1 } }),
+        json!({ "name": "by_result", "inputSchema": schema, "outputSchema": { "type": "object", "required": [one] } }),
+        json!({ "name": "invalid", "inputSchema": one }),
+        everywhere(json!({ "name": "fine", "inputSchema": schema })),
+    ];
+    let tools = odd_tools.into_iter().map(Tool::listed_as).chain([tool, Tool::new("echo")]);
+    let resource = |uri: &str, name: &str, kind: &str| {
+        everywhere(json!({ "uri": uri, "name": name, "mimeType": kind, "size": 1 }))
+    };
+    let template = |uri: &str, name: &str, kind: &str| {
+        everywhere(json!({ "uriTemplate": uri, "name": name, "mimeType": kind }))
+    };
+    let prompt = |name: &str, argument: &str| {
+        let argument = json!({ "name": argument, "title": one, "description": credentials });
+        everywhere(json!({ "name": name, "arguments": [argument] }))
+    };
+    let mut capabilities = json!({
+        "tools": {}, "resources": {}, "prompts": {}, "completions": {}, "logging": {},
+        "extensions": { "com.example/fine": {}, "com.example/by-value": { "x": { one: 1 } } },
+    });
+    capabilities["extensions"][format!("com.example/{one}")] = json!({});
     Script::new()
+        .capabilities(capabilities)
+        .entry("resources", resource(&uri, "by-uri", "text/plain"))
+        .entry("resources", resource("canary://name", one, "text/plain"))
+        .entry("resources", resource("canary://type", "by-type", &format!("text/{one}")))
+        .entry("resources", resource("canary://fine", "fine", "text/plain"))
+        .entry("resourceTemplates", template(&format!("{uri}/{{x}}"), "by-uri", "text/plain"))
+        .entry("resourceTemplates", template("canary://fine/{x}", one, "text/plain"))
+        .entry("resourceTemplates", template("canary://fine/{y}", "fine", "text/plain"))
+        .entry("prompts", prompt(one, "x"))
+        .entry("prompts", prompt("by-argument", one))
+        .entry("prompts", prompt("fine", "x"))
+        .completions([one.to_owned(), format!("x {one}")])
         .name(credentials)
         .instructions(credentials)
-        .tools([tool, Tool::new("echo")])
+        .tools(tools)
         .log_notifications()
         .call_error(RpcError { data, ..RpcError::new(-1, credentials) })
 }
@@ -193,6 +246,34 @@ impl Scene {
         String::from_utf8_lossy(&said).into_owned()
     }
 
+    /// Checks everything that a client of the hub can list.
+    fn check_hub(&self, options: &[&str]) {
+        let args = [&["mcp-server", "--hub"], options].concat();
+        let mut hub = StdioClient::run(&mut self.command(&args));
+        let capabilities = json!({ "extensions": { "io.modelcontextprotocol/ui": {} } });
+        let hello = hub.initialize_with("2025-11-25", &capabilities).to_string();
+        // The instructions and extensions are known from earlier runs.
+        assert!(
+            hello.contains("com.example/fine") && hello.contains("MCP server local"),
+            "{hello}"
+        );
+        assert_clean(hello.as_bytes(), "initialize");
+        let reference = json!({ "type": "ref/prompt", "name": "mcp__local__greet" });
+        let argument = json!({ "name": "name", "value": "" });
+        for (method, params, expected) in [
+            ("tools/list", json!({}), "mcp_local_fine"),
+            ("resources/list", json!({}), "canary://fine"),
+            ("resources/templates/list", json!({}), "canary://fine/{y}"),
+            ("prompts/list", json!({}), "mcp__local__fine"),
+            ("skills/list", json!({}), "skills"),
+            ("completion/complete", json!({ "ref": reference, "argument": argument }), "Grace"),
+        ] {
+            let answer = hub.request(method, &params).to_string();
+            assert!(answer.contains(expected), "{method}: {answer}");
+            assert_clean(answer.as_bytes(), method);
+        }
+    }
+
     /// Scrapes the running gateway with the scraper's token.
     fn check_metrics(&self) {
         let card = fs::read_to_string(self.place.path("gateway.json")).unwrap();
@@ -295,8 +376,13 @@ const ALONE: &[&[&str]] = &[
     &["mcp", "call", "echoing", "x"],
     &["mcp", "call", "local", "fail", "text=x"],
     &["mcp", "resources"],
+    &["--json", "mcp", "resources"],
+    &["mcp", "tools", "--schema", "--raw"],
+    &["--json", "mcp", "tools", "--raw"],
     &["mcp", "read", "local", "test://none"],
     &["mcp", "prompts"],
+    &["--json", "mcp", "prompts"],
+    &["mcp", "complete", "local", "greet", "name"],
     &["mcp", "prompt", "local", "none"],
     &["mcp", "complete", "local", "none", "x"],
     &["mcp", "doctor"],
@@ -382,13 +468,25 @@ fn no_credential_appears_in_the_output_of_any_command_or_in_its_files() {
         "HTTP 400: Cannot POST /mcp?api_key=[REDACTED]",
         "POST /json?api_key=[REDACTED]",
         "[data] {",
+        // What would give one away is not offered, and the rest is.
+        "skipped tool `(unnamed)`: a name, an address or its schema contains a credential",
+        "skipped resource template `(unnamed)`",
+        "skipped prompt `(unnamed)`",
+        "canary://fine",
+        "Grace",
     ] {
         assert!(seen.contains(expected), "{expected}");
+    }
+    for options in [&[][..], &["--no-wrap"]] {
+        scene.check_hub(options);
     }
     scene.check_files();
 
     let mut running = gateway(&scene, &scene.place.path("gateway.log"));
     scene.check(&["mcp", "call", "local", "broken"]);
+    for options in [&[][..], &["--no-wrap"]] {
+        scene.check_hub(options);
+    }
     scene.check_metrics();
     for args in WITH_GATEWAY {
         scene.check(args);

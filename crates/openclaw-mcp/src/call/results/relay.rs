@@ -26,6 +26,8 @@ pub(crate) enum ReplyKind {
     Call,
     /// The result of `resources/read`.
     Resource,
+    /// The same for a page of an MCP App, for a client that shows it.
+    Page,
     /// The result of `prompts/get`.
     Prompt,
 }
@@ -301,6 +303,19 @@ mod tests {
         let json = r#"{"contents":[{"uri":"a:b","text":"one"},{"uri":"a:c","blob":"AA=="}]}"#;
         let (result, _) = relay(json, ReplyKind::Resource, true);
         assert!(is_wrapped(&result["contents"][0]["text"], "one"), "{result}");
+        let json = r#"{"contents":[
+            {"uri":"ui://a/b.html","mimeType":"text/html;profile=mcp-app","text":"<p>one","_meta":{"ui":{"csp":{}}}},
+            {"uri":"ui://a/c.html","mimeType":"text/html","text":"<p>two"},
+            {"uri":"a:b","mimeType":"text/html;profile=mcp-app","text":"<p>three"}
+        ]}"#;
+        let (result, _) = relay(json, ReplyKind::Page, true);
+        let contents = result["contents"].as_array().unwrap();
+        assert_eq!(contents[0]["text"], "<p>one");
+        assert_eq!(contents[0]["_meta"], serde_json::json!({ "ui": { "csp": {} } }));
+        assert!(is_wrapped(&contents[1]["text"], "<p>two"), "{result}");
+        assert!(is_wrapped(&contents[2]["text"], "<p>three"), "{result}");
+        let (result, _) = relay(json, ReplyKind::Resource, true);
+        assert!(is_wrapped(&result["contents"][0]["text"], "<p>one"), "{result}");
         let json = r#"{"description":"d\nd","messages":[{"role":"user","content":{"type":"text","text":"two"}}]}"#;
         let (result, _) = relay(json, ReplyKind::Prompt, true);
         assert!(is_wrapped(&result["messages"][0]["content"]["text"], "two"), "{result}");

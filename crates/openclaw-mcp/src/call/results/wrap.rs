@@ -9,6 +9,7 @@ use openclaw_content::{NoRandomness, Source, Text, Untrusted, clean_line, inspec
 use serde_json::{Map, Value, json};
 
 use super::relay::ReplyKind;
+use crate::inventory::listing::app;
 
 /// Maximum length of a name or description, in characters.
 const MAX_LINE: usize = 600;
@@ -45,10 +46,15 @@ pub(super) fn wrap_members(
     }
     match kind {
         ReplyKind::Call => wrap_call(result, source),
-        ReplyKind::Resource => {
+        ReplyKind::Resource | ReplyKind::Page => {
             let mut contents = list(result, "contents")?;
             for part in &mut contents {
                 let is_known = match part {
+                    // Not for a model.
+                    Value::Object(part) if kind == ReplyKind::Page && is_page(part) => {
+                        retain(part, &["uri", "mimeType", "text"]);
+                        true
+                    }
                     Value::Object(part) => wrap_resource(part, source)?.is_some(),
                     _ => false,
                 };
@@ -194,6 +200,13 @@ fn wrap_resource(
     clean(resource, "mimeType", MAX_WORD);
     retain(resource, &["uri", "mimeType", if has_text { "text" } else { "blob" }]);
     Ok(Some(has_text))
+}
+
+fn is_page(part: &Map<String, Value>) -> bool {
+    let text = |name: &str| part.get(name).and_then(Value::as_str);
+    text("uri").is_some_and(|uri| app::is_page(&uri))
+        && text("mimeType").is_some_and(app::is_page_type)
+        && text("text").is_some()
 }
 
 fn wrap_text(part: &mut Map<String, Value>, source: &Arc<Source>) -> Result<bool, NoRandomness> {

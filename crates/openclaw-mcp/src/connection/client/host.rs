@@ -10,7 +10,9 @@ use rmcp::model::{
     Implementation, JsonObject, ProtocolVersion, RootsCapabilities, SamplingCapability,
     UrlElicitationCapability,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::inventory::listing::app;
 
 /// A question of a server to the user (elicitation).
 #[derive(Debug, Clone, PartialEq)]
@@ -150,6 +152,14 @@ impl Host {
             let mut sampling = SamplingCapability::default();
             sampling.tools = Some(JsonObject::new());
             capabilities.sampling = Some(sampling);
+        }
+        if self.downstream.is_some() {
+            // Their programs may show pages. What a connection declares is for all of its clients; since
+            // 2026-07-28 a request of a client carries its own capabilities instead.
+            let settings =
+                JsonObject::from_iter([("mimeTypes".to_owned(), json!([app::PAGE_TYPE]))]);
+            let extensions = capabilities.extensions.get_or_insert_default();
+            extensions.insert(app::EXTENSION.to_owned(), settings);
         }
         let us = Implementation::new("openclaw", env!("CARGO_PKG_VERSION")).with_title("OpenClaw");
         ClientConfig::new(capabilities, us)

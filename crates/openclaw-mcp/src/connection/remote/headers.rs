@@ -7,6 +7,7 @@ use openclaw_config::{HttpServer, ProxySetting};
 use openclaw_secrets::{ResolveError, Resolver, SecretString};
 
 use super::userinfo;
+use crate::process::launch::setting;
 
 /// Resolves the headers of a server concurrently. Its key becomes `Authorization`; the
 /// configuration rejects an entry with both. Without either, user and password from the URL are
@@ -19,9 +20,7 @@ pub async fn headers(
     resolver: &Resolver,
 ) -> Result<BTreeMap<String, SecretString>, ResolveError> {
     let own = server.headers.iter().map(|(name, template)| async move {
-        // Resolved as a credential: a header's value must not appear in a log, wherever it comes
-        // from.
-        Ok((name.clone(), resolver.resolve_credential(template).await?))
+        Ok((name.clone(), setting(name, template, resolver).await?))
     });
     let mut headers: BTreeMap<String, SecretString> =
         try_join_all(own).await?.into_iter().collect();
@@ -33,6 +32,7 @@ pub async fn headers(
     let url = server.url.expose();
     userinfo::hide(url, resolver.redactor());
     resolver.redactor().add_all(&server.url.credentials());
+    resolver.redactor().add_credentials(&server.url.named_credentials());
     if let ProxySetting::Url(proxy) = &server.proxy {
         userinfo::hide(proxy.expose(), resolver.redactor());
         resolver.redactor().add_all(&proxy.credentials());

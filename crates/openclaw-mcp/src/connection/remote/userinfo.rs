@@ -41,8 +41,8 @@ pub(super) fn hide(url: &Url, redactor: &Redactor) {
         pair(&plain(user), &plain(password)),
         encoded,
     ];
-    redactor.add_all(&forms.map(SecretString::from));
-    redactor.add(&header);
+    redactor.add_credentials(&forms.map(SecretString::from));
+    redactor.add_credentials([&header]);
 }
 
 /// Returns the URL without user and password.

@@ -3,6 +3,7 @@
 //! Entries are parsed one by one: an invalid one is dropped by name, with the reason, and does not
 //! affect the others (B3).
 
+pub mod app;
 mod other;
 mod page;
 mod prompts;
@@ -19,6 +20,7 @@ pub use tools::{Hints, ListedTool, TaskSupport, tools};
 use std::collections::BTreeSet;
 
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_secrets::Redactor;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -118,6 +120,8 @@ impl Dropped {
 
 /// The placeholder for an entry without a readable name.
 const UNNAMED: &str = "(unnamed)";
+/// Why an entry is not offered. It is not named.
+const CREDENTIAL: &str = "a name, an address or its schema contains a credential";
 
 /// An entry of a list.
 pub trait ListedEntry: DeserializeOwned {
@@ -191,7 +195,7 @@ pub async fn list<T: ListedEntry>(
             let is_object = entry.get().starts_with('{');
             let refuse = |reason| Err(Dropped::new(UNNAMED, reason));
             let entry = match (is_small, is_object) {
-                (true, true) => T::read(entry),
+                (true, true) => read_safely(entry, lane.redactor()),
                 (true, false) => refuse("the entry is not an object"),
                 (false, _) => refuse("the entry is too large"),
             };
@@ -218,6 +222,18 @@ pub async fn list<T: ListedEntry>(
     }
     listing.cut = Some("the list has too many pages");
     Ok(listing)
+}
+
+/// Parses an entry whose page was redacted. Where that was not possible, in names and addresses, it must
+/// not contain a credential: it would be shown, cached, and offered to other programs.
+pub(crate) fn read_safely<T: ListedEntry>(
+    entry: &RawValue,
+    redactor: &Redactor,
+) -> Result<T, Dropped> {
+    match redacted::gives_away(entry.get(), redactor) {
+        true => Err(Dropped::new(UNNAMED, CREDENTIAL)),
+        false => T::read(entry),
+    }
 }
 
 /// The error for a list whose first page is invalid.

@@ -1,7 +1,13 @@
-//! The members of an entry that are kept as the server wrote them: for users, and for members that
-//! are parsed only when they are needed.
+//! The members of an entry that are kept as the server wrote them: for users, for clients of other
+//! programs, and for members that are parsed only when they are needed.
 
-use serde_json::value::RawValue;
+use std::fmt;
+
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 /// The maximum size of the other members of an entry together, in bytes.
 const MAX_BYTES: usize = 256 * 1024;
@@ -51,6 +57,40 @@ impl OtherMembers {
 
 fn size(name: &str, value: &RawValue) -> usize {
     name.len() + value.get().len()
+}
+
+/// For entries that are otherwise parsed member by member (`serde(flatten)`).
+impl<'de> Deserialize<'de> for OtherMembers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Rest;
+        impl<'de> Visitor<'de> for Rest {
+            type Value = OtherMembers;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OtherMembers, A::Error> {
+                let mut other = OtherMembers::default();
+                // Not raw: flattened members were parsed before they arrive here.
+                while let Some((name, value)) = map.next_entry::<String, Value>()? {
+                    other.add(name, to_raw_value(&value).map_err(A::Error::custom)?);
+                }
+                Ok(other)
+            }
+        }
+        deserializer.deserialize_map(Rest)
+    }
+}
+
+impl Serialize for OtherMembers {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.members.len()))?;
+        for (name, value) in self.iter() {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
 }
 
 impl PartialEq for OtherMembers {

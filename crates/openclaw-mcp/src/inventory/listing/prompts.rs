@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{ListedEntry, NOT_A_NAME, is_name};
+use super::{ListedEntry, NOT_A_NAME, OtherMembers, is_name};
 
 /// A prompt as its server describes it. Untrusted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ListedPrompt {
     /// The server's name for it.
     pub name: String,
@@ -18,6 +18,9 @@ pub struct ListedPrompt {
     /// Its arguments.
     #[serde(default, deserialize_with = "or_null")]
     pub arguments: Vec<ListedArgument>,
+    /// The other members of the entry, such as `icons` and `_meta`.
+    #[serde(flatten)]
+    pub other: OtherMembers,
 }
 
 /// An argument of a prompt.
@@ -25,6 +28,9 @@ pub struct ListedPrompt {
 pub struct ListedArgument {
     /// Its name.
     pub name: String,
+    /// Its title for users.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// Its description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,

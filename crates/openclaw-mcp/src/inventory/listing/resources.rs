@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ListedEntry, is_name};
+use super::{ListedEntry, OtherMembers, is_name};
 
 /// The maximum length of a URI.
 const MAX_URI: usize = 8 * 1024;
 
 /// A resource as its server describes it. Untrusted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedResource {
     /// Its URI.
@@ -24,22 +24,31 @@ pub struct ListedResource {
     /// Its media type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
+    /// The other members of the entry, such as `size`, `annotations`, `icons` and `_meta`.
+    #[serde(flatten)]
+    pub other: OtherMembers,
 }
 
 /// A resource template as its server describes it. Untrusted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedTemplate {
     /// The URI template (RFC 6570).
     pub uri_template: String,
     /// Its name.
     pub name: String,
+    /// Its title for users.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// Its description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The media type of the resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
+    /// The other members of the entry.
+    #[serde(flatten)]
+    pub other: OtherMembers,
 }
 
 impl ListedEntry for ListedResource {

@@ -87,7 +87,7 @@ impl ListedSkill {
     }
 
     /// Whether a URI is in its folder.
-    pub(crate) fn contains(&self, uri: &str) -> bool {
+    pub fn contains(&self, uri: &str) -> bool {
         let rest = self.root().and_then(|root| uri.strip_prefix(root));
         rest.is_some_and(|rest| rest.starts_with('/'))
     }
