@@ -177,7 +177,8 @@ fn auth(name: &str, result: &AuthResult) -> String {
         ("authorized", Some(grant)) => {
             format!("Logged in to {name} ({}).", clean(&grant.issuer, LINE))
         }
-        ("authorized", None) => format!("{name} is authorized with the key in its entry."),
+        ("authorized", None) => format!("{name} is authorized."),
+        ("pending", _) => format!("A login to {name} is in progress."),
         ("failed", _) => format!("The login to {name} failed{}", message.unwrap_or_default()),
         ("required", _) => format!("{name} requires a login.\nhint: use `/mcp login {name}`"),
         _ => format!("{name} needs no login."),
