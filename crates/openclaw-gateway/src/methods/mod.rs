@@ -262,6 +262,7 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Reply<Response>
         }
         Request::ConfigGet(it) => Response::ConfigGet(config::get(asked, it)),
         Request::ConfigReload(it) => Response::ConfigReload(config::reload(asked, it).await),
+        Request::GatewayStop(it) => Response::GatewayStop(config::stop(asked, it)?),
     })
 }
 

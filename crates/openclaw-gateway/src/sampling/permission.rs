@@ -117,6 +117,7 @@ async fn question(
             for_session: false,
         }],
         changes: Vec::new(),
+        whole: gateway.shows_questions(),
         created_at_ms: now,
         expires_at_ms: now.saturating_add(patience),
     }
