@@ -15,6 +15,36 @@ export async function agent({ node, openclaw, env, folder }) {
   expect(/"status":"accepted".*"status":"ok"/s.test(frames), "not accepted first", frames);
 }
 
+/** Says something in a session with this id. Returns the output. */
+async function sayIn(id, message, { node, openclaw, env }) {
+  const program = new Program(node, [openclaw, "agent", "--session-id", id, "--message", message], { env });
+  const code = await program.exit();
+  expect(code === 0, `no answer to ${message}`, program.output);
+  return plain(program.output);
+}
+
+export async function agentSession(context) {
+  const first = await sayIn("compat-new", "good night", context);
+  expect(first.includes("You said: good night"), "no answer in a new session", first);
+  const session = await sayIn("compat-new", "/status", context);
+  expect(session.includes("Session: agent:main:explicit:compat-new"), "not the session", session);
+}
+
+export async function agentCommands(context) {
+  for (const [command, expected] of [
+    ["/status", /Model: test\/model/],
+    ["/help", /\/compact/],
+    ["/think high", /`\/think` is not supported by this gateway/],
+    ["/verbose on", /`\/verbose` is not supported by this gateway/],
+    ["/model test/other", /Model: test\/other/],
+    ["/new", /The session begins anew/],
+  ]) {
+    const output = await sayIn("compat-commands", command, context);
+    expect(expected.test(output), `wrong answer to ${command}`, output);
+    expect(!output.includes("You said"), `${command} was sent to the model`, output);
+  }
+}
+
 export async function agentModel({ node, openclaw, env }) {
   const message = ["--message", "which model is this?", "--json"];
   const program = new Program(node, [openclaw, "agent", "--agent", "main", "--model", "test/other", ...message], { env });

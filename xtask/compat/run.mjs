@@ -4,7 +4,7 @@
 //   node run.mjs MODULES GATEWAY OUTPUT [NAME...]
 import fs from "node:fs";
 import path from "node:path";
-import { acp, agent, agentModel, configure, gatewayCall, gatewayProbe, health, mcpServe, status } from "./commands.mjs";
+import { acp, agent, agentCommands, agentModel, agentSession, configure, gatewayCall, gatewayProbe, health, mcpServe, status } from "./commands.mjs";
 import { controlUi, findChromium } from "./control-ui.mjs";
 import { hub } from "./hub.mjs";
 import { startModel } from "./model.mjs";
@@ -21,6 +21,8 @@ const LANES = [
   {
     agent,
     "agent --model": agentModel,
+    "agent --session-id": agentSession,
+    "agent commands": agentCommands,
     status,
     health,
     "gateway call": gatewayCall,

@@ -44,6 +44,10 @@ export async function tui({ openclaw, node, env, url, token, tool }) {
   await tui.sees(/test\/model.*test\/other/s, "list of models");
   await press(DOWN, ENTER);
   await tui.sees(/model set to test\/other/, "choice in the list");
+  await say("/status");
+  await tui.sees(/Session: agent:main:main/, "answer to /status");
+  await say("/bash ls");
+  await tui.sees(/is not supported by this gateway/, "answer to a command that does not exist here");
   await say("/reset");
   await tui.sees(/session agent:main:main/, "session that begins anew");
   await say("good afternoon");

@@ -5,7 +5,7 @@ use agent_client_protocol::v1::schema::{
     ToolCall, ToolCallContent, ToolCallId, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields, ToolKind,
 };
-use openclaw_content::printable;
+use openclaw_content::{excerpt, printable};
 use openclaw_protocol::tools::Risk;
 use openclaw_tools::ToolEffect;
 use openclaw_tools::native::{self, Native, PlanStep, StepStatus};
@@ -251,14 +251,9 @@ pub(crate) fn whole(name: &str, args: &Value) -> Option<ToolCallContent> {
         None if args.as_object().is_none_or(Map::is_empty) => return None,
         None => ("json", serde_json::to_string_pretty(args).unwrap_or_default()),
     };
+    // The raw input has all of it.
     let text = clean(&text);
-    let shown = match text.char_indices().nth(MAX_SHOWN) {
-        Some((end, _)) => {
-            let more = text[end..].chars().count();
-            format!("{}\n… ({more} more characters)", &text[..end])
-        }
-        None => text,
-    };
+    let shown = excerpt(&text, MAX_SHOWN);
     // Longer than any in the text, which cannot end the block then.
     let ticks = shown.split(|it| it != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(ticks.max(2) + 1);

@@ -7,6 +7,7 @@ use agent_client_protocol::v1::schema::{
     SelectedPermissionOutcome, SessionUpdate, ToolCallContent, ToolCallId, ToolCallStatus,
     ToolCallUpdate, ToolCallUpdateFields,
 };
+use openclaw_content::{Untrusted, clean_excerpt};
 use openclaw_protocol::approvals::{Approval, Decision, PassParams, RespondParams};
 use openclaw_protocol::{ask as request, rpc};
 use serde_json::Value;
@@ -21,6 +22,8 @@ const ONCE: &str = "allow";
 const SESSION: &str = "allow-session";
 const ALWAYS: &str = "always-";
 const REJECT: &str = "reject";
+/// Maximum length of what "always" allows, in characters.
+const ALWAYS_CHARS: usize = 600;
 
 /// The user's answer to a permission request.
 #[derive(Debug, PartialEq, Eq)]
@@ -144,7 +147,11 @@ fn options(approval: &Approval, lasts: bool) -> Vec<PermissionOption> {
     if approval.allowed_decisions.contains(&Decision::AllowAlways) {
         options.extend(approval.always.iter().enumerate().map(|(nth, always)| {
             let id = format!("{ALWAYS}{nth}");
-            PermissionOption::new(id, capitalized(&always.words), PermissionOptionKind::AllowAlways)
+            PermissionOption::new(
+                id,
+                capitalized(&clean_excerpt(Untrusted::new(&always.words), ALWAYS_CHARS)),
+                PermissionOptionKind::AllowAlways,
+            )
         }));
     }
     if lasts && approval.always.is_empty() {

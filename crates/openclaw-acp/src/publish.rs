@@ -160,6 +160,7 @@ async fn allowed(session: &Arc<AcpSession>, call: &NodeCall) -> Result<(), &'sta
         allowed_decisions: vec![Decision::AllowOnce, Decision::Deny],
         always: Vec::new(),
         changes: Vec::new(),
+        whole: None,
         created_at_ms: 0,
         expires_at_ms: u64::MAX,
     };

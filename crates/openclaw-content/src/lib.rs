@@ -8,6 +8,7 @@
 
 mod automaton;
 mod boundary;
+mod excerpt;
 mod finding;
 mod fold;
 mod fragments;
@@ -17,9 +18,11 @@ mod label;
 mod openings;
 mod patterns;
 mod prefilter;
+mod question_text;
 mod report;
 mod sanitize;
 mod scan;
+mod shown_arguments;
 mod source;
 mod spelling;
 mod stored;
@@ -27,11 +30,14 @@ mod text;
 mod untrusted;
 
 pub use boundary::{Boundary, NoRandomness};
+pub use excerpt::{clean_excerpt, excerpt, more_characters};
 pub use finding::{Finding, Findings, Suspicion};
 pub use inspect::{inspect, label};
 pub use json::JsonRenderer;
 pub use label::{clean_line, is_clean_line, printable, wrap_words};
+pub use question_text::{QuestionText, QuestionTooLong};
 pub use sanitize::{Sanitized, sanitize};
+pub use shown_arguments::{ArgumentLines, ShownArguments};
 pub use source::Source;
 pub use stored::{StoredText, Unlabelled};
 pub use text::{Origin, Outside, Text, render};

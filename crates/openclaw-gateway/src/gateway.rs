@@ -79,6 +79,8 @@ pub struct Gateway {
     pub(crate) tasks: TaskTracker,
     /// Cancelled when the gateway stops accepting work.
     pub(crate) ending: CancellationToken,
+    /// Cancelled when a client has requested that it stops.
+    pub(crate) stop_requested: CancellationToken,
     /// Startup notes for the user.
     pub(crate) notes: Vec<String>,
 }
@@ -92,7 +94,18 @@ impl std::fmt::Debug for Gateway {
 impl Gateway {
     /// The name of the process for users: what is not stored is kept until it exits.
     pub(crate) fn process_name(&self) -> &'static str {
-        if self.served_metrics.get().is_some() { "the gateway" } else { "openclaw" }
+        if self.is_served() { "the gateway" } else { "openclaw" }
+    }
+
+    /// Whether it listens.
+    pub(crate) fn is_served(&self) -> bool {
+        self.served_metrics.get().is_some()
+    }
+
+    /// Where all of a pending question can be read, if other processes can ask this one.
+    pub(crate) fn shows_questions(&self) -> Option<String> {
+        self.is_served()
+            .then(|| "`openclaw approvals show` on the machine of the gateway".to_owned())
     }
 
     /// Starts the gateway. Servers connect in the background.
@@ -185,6 +198,7 @@ impl Gateway {
                 logs,
                 tasks: TaskTracker::new(),
                 ending: CancellationToken::new(),
+                stop_requested: CancellationToken::new(),
                 notes: note.into_iter().collect(),
             }
         });
@@ -198,6 +212,11 @@ impl Gateway {
     /// Returns a caller's end of the gateway. Dropping it unregisters the caller and its tools.
     pub fn caller(self: &Arc<Self>, caller: Caller) -> Arc<dyn Surface> {
         Arc::new(CallerSurface::new(Arc::clone(self), caller))
+    }
+
+    /// Waits until a client has requested that the gateway stops.
+    pub async fn stop_requested(&self) {
+        self.stop_requested.cancelled().await;
     }
 
     /// Waits up to `grace` for running work, then terminates everything (L5).

@@ -4,7 +4,6 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::inventory::describe::without_server;
 use openclaw_protocol::approvals::published::{Requested, Resolved};
 use openclaw_protocol::approvals::{
@@ -14,9 +13,8 @@ use openclaw_protocol::approvals::{
 use openclaw_protocol::{ErrorShape, names};
 use openclaw_tools::{
     ApprovalAnswer, ApprovalExtent, ApprovalReason, ApprovalRequest, Approver, GrantRule,
-    ToolEffect, ToolSpec,
+    ToolEffect,
 };
-use serde_json::Value;
 
 use crate::callers::Connected;
 use crate::gateway::{Gateway, now_ms};
@@ -24,12 +22,6 @@ use crate::pending_questions::PendingQuestions;
 use crate::question_subjects::QuestionSubject;
 use crate::turn_events::TurnEvents;
 
-/// Maximum characters of a description shown for approval.
-const DESCRIPTION: usize = 400;
-/// Maximum characters of a changed description.
-const CHANGED_DESCRIPTION: usize = 2_000;
-/// Maximum characters of a line of a change.
-const CHANGE_LINE: usize = 600;
 /// How long a question stays open when all approvers have disconnected: a client may reconnect.
 const RETURN: Duration = Duration::from_secs(5);
 
@@ -146,25 +138,6 @@ impl CallerApprover {
     fn words(&self, gateway: &Gateway, question: ApprovalRequest<'_>) -> Asked {
         let number = gateway.questions.number();
         let tool = question.tool;
-        let title = match (question.why, tool.effect) {
-            (ApprovalReason::Changed, _) if !question.changes.is_empty() => {
-                format!("{} has changed since it was first seen or approved:", tool.label)
-            }
-            // The earlier definition was not kept.
-            (ApprovalReason::Changed, _) => {
-                format!(
-                    "{} has changed since it was first seen or approved; its new description:",
-                    tool.label
-                )
-            }
-            (ApprovalReason::Unlisted, _) => {
-                format!("{}: the server has not listed this URI", tool.label)
-            }
-            (_, ToolEffect::Destructive) => {
-                format!("{}: may delete or overwrite data", tool.label)
-            }
-            _ => tool.label.clone(),
-        };
         let severity = match (question.why, tool.effect) {
             (ApprovalReason::Changed | ApprovalReason::Unlisted, _)
             | (_, ToolEffect::Destructive) => Severity::Critical,
@@ -185,8 +158,9 @@ impl CallerApprover {
             run_id: Some(self.run.clone()),
             tool: tool.name.to_string(),
             server: None,
-            title,
-            description: Some(description(tool, question.why)),
+            title: question.title(),
+            // The tool's name and the choices name the server already.
+            description: Some(question.description(without_server(&tool.description))),
             severity,
             args: Some(question.arguments.to_owned()),
             allowed_decisions,
@@ -198,34 +172,12 @@ impl CallerApprover {
                     for_session: matches!(option.grant, GrantRule::Host(_)),
                 })
                 .collect(),
-            changes: question
-                .changes
-                .iter()
-                .map(|line| clean_line(Untrusted::new(line), CHANGE_LINE))
-                .collect(),
+            changes: question.shown_changes(),
+            whole: gateway.shows_questions(),
             created_at_ms: now_ms(),
             expires_at_ms: now_ms().saturating_add(patience),
         }
     }
-}
-
-/// Describes a tool. A changed tool is described in full, with its parameters, since any of it may
-/// be new.
-fn description(tool: &ToolSpec, why: ApprovalReason) -> String {
-    // The tool's name and the choices name the server already.
-    let text = without_server(&tool.description);
-    if why != ApprovalReason::Changed {
-        return clean_line(Untrusted::new(text), DESCRIPTION);
-    }
-    let parameters = tool.input_schema.get("properties").and_then(Value::as_object);
-    let names = parameters.into_iter().flat_map(|it| it.keys()).map(String::as_str);
-    let parameters = match names.collect::<Vec<_>>().join(", ") {
-        none if none.is_empty() => "none".to_owned(),
-        names => names,
-    };
-    let words = clean_line(Untrusted::new(text), CHANGED_DESCRIPTION);
-    let parameters = clean_line(Untrusted::new(&parameters), DESCRIPTION);
-    format!("{words} (parameters: {parameters})")
 }
 
 /// A pending question. Dropping it closes the question and notifies the approvers.

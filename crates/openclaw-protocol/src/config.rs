@@ -49,6 +49,20 @@ impl fmt::Display for Issue {
     }
 }
 
+/// Parameters of `gateway.stop` (ours).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StopParams {}
+
+/// Result of `gateway.stop`: the gateway stops as after a signal. It exits when its turns are over, or
+/// after its grace period.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StopResult {
+    /// Always `true`.
+    pub ok: bool,
+}
+
 /// Parameters of `config.reload` (ours).
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -9,6 +9,12 @@ pub fn main_of(agent: &str) -> String {
     format!("agent:{agent}:{MAIN}")
 }
 
+/// Returns the full key of the session that a client gave this id.
+#[must_use]
+pub fn explicit(agent: &str, id: &str) -> String {
+    format!("agent:{agent}:explicit:{id}")
+}
+
 /// Expands `main` to the full key of this agent's main session; other keys are returned unchanged.
 #[must_use]
 pub fn whole(key: &str, agent: &str) -> String {

@@ -1,7 +1,7 @@
 //! Gateway protocol 4: frames, methods and events as types, and the WebSocket client.
 //!
 //! Types that the published schema defines have its shapes; our own extensions (`mcp.*`, `metrics.sample`,
-//! `sessions.setExtraTools`, `sessions.title`, `approvals.*`, `config.reload`) follow the same style. Unknown
+//! `sessions.setExtraTools`, `sessions.title`, `approvals.*`, `config.reload`, `gateway.stop`) follow the same style. Unknown
 //! fields are ignored: the other side may be newer.
 
 pub mod agents;

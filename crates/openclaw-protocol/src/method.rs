@@ -228,6 +228,7 @@ methods! {
     McpElicitationRespond "mcp.elicitation.respond" Approvals (mcp::elicitation::RespondParams) -> mcp::elicitation::RespondResult,
     ConfigGet "config.get" Read (config::GetParams) -> config::GetResult,
     ConfigReload "config.reload" Admin (config::ReloadParams) -> config::ReloadResult,
+    GatewayStop "gateway.stop" Admin (config::StopParams) -> config::StopResult,
 }
 
 impl fmt::Display for Method {

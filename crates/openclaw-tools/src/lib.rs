@@ -18,6 +18,7 @@ mod outcome;
 pub mod pipeline;
 mod policy;
 mod progress;
+mod question;
 pub mod schema;
 pub mod search;
 mod source;

@@ -20,6 +20,7 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::Server;
 use openclaw_mcp::server::status::{ActiveTransport, ServerState, ServerStatus};
+use openclaw_protocol::Method;
 use openclaw_protocol::mcp::{AuthResult, GrantInfo, RefreshResult, ServersResult, ToolsResult};
 use serde_json::{Value, json};
 
@@ -42,12 +43,19 @@ pub(crate) enum Done {
     LoggedOut(String, AuthResult),
 }
 
-/// Executes a command.
+/// Executes a command for a caller with these scopes.
 pub(crate) async fn carry_out(
     gateway: &Gateway,
     id: &AgentId,
     verb: &Verb,
+    scopes: &[String],
 ) -> Result<Done, Problem> {
+    let may = |method: Method| method.scope().is_in(scopes);
+    if !may(verb.method()) {
+        let scope = verb.method().scope().name().unwrap_or_default();
+        let words = format!("`{}` of MCP servers needs the scope `{scope}`", verb.name());
+        return Err(Problem::new(ProblemKind::Forbidden, words));
+    }
     let agent = tools_of(gateway, id)?;
     Ok(match verb {
         Verb::Servers => {
@@ -67,6 +75,7 @@ pub(crate) async fn carry_out(
             let status = status(gateway, id, server)?;
             let login = match status.transport {
                 ActiveTransport::Stdio => None,
+                _ if !may(Method::McpAuth) => None,
                 _ => auth(gateway, id, server, AuthOrder::Status).await?.grant,
             };
             Done::Status(Box::new(status), login)
@@ -90,9 +99,11 @@ pub(crate) async fn carry_out(
             let done = auth(gateway, id, server, order).await?;
             Done::Auth(server.clone(), done)
         }
-        Verb::AuthStatus { server } => {
-            let done = auth(gateway, id, server, AuthOrder::Status).await?;
-            Done::Auth(server.clone(), done)
+        Verb::AuthState { server } => {
+            let AuthResult { ok, state, .. } = auth(gateway, id, server, AuthOrder::Status).await?;
+            let result =
+                AuthResult { ok, state, url: None, message: None, issuer: None, grant: None };
+            Done::Auth(server.clone(), result)
         }
         Verb::Logout { server } => {
             let done = auth(gateway, id, server, AuthOrder::Logout).await?;

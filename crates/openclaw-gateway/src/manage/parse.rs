@@ -1,5 +1,7 @@
 //! Parses the commands that follow `/mcp`.
 
+use openclaw_protocol::Method;
+
 /// The verbs, their arguments, and what they do.
 pub(crate) const VERBS: [(&str, &str, &str); 9] = [
     ("servers", "", "List the servers and their state"),
@@ -41,12 +43,44 @@ pub(crate) enum Verb {
         server: String,
         code: Option<String>,
     },
-    AuthStatus {
+    /// Whether a login is required, without its details.
+    AuthState {
         server: String,
     },
     Logout {
         server: String,
     },
+}
+
+impl Verb {
+    /// The method that it stands for: whoever may not call that may not do this.
+    pub(crate) const fn method(&self) -> Method {
+        match self {
+            Self::Servers => Method::McpServers,
+            Self::Tools { .. } => Method::McpTools,
+            // The state of a server says whether a login is required, too.
+            Self::Status { .. } | Self::AuthState { .. } => Method::McpStatus,
+            Self::Refresh { .. } => Method::McpRefresh,
+            Self::Connect { .. } | Self::ConnectAgain { .. } => Method::McpConnect,
+            Self::Disconnect { .. } => Method::McpDisconnect,
+            Self::Auth { .. } | Self::Logout { .. } => Method::McpAuth,
+        }
+    }
+
+    /// Its name, as it is typed.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Servers => "servers",
+            Self::Tools { .. } => "tools",
+            Self::Status { .. } => "status",
+            Self::AuthState { .. } => "auth",
+            Self::Refresh { .. } => "refresh",
+            Self::Connect { .. } | Self::ConnectAgain { .. } => "connect",
+            Self::Disconnect { .. } => "disconnect",
+            Self::Auth { .. } => "login",
+            Self::Logout { .. } => "logout",
+        }
+    }
 }
 
 /// A parsed command.

@@ -178,7 +178,8 @@ fn auth(name: &str, result: &AuthResult) -> String {
         ("authorized", Some(grant)) => {
             format!("Logged in to {name} ({}).", clean(&grant.issuer, LINE))
         }
-        ("authorized", None) => format!("{name} is authorized with the key in its entry."),
+        ("authorized", None) => format!("{name} is authorized."),
+        ("pending", _) => format!("A login to {name} is in progress."),
         ("failed", _) => format!("The login to {name} failed{}", message.unwrap_or_default()),
         ("unconfirmed", _) => {
             let issuer = result.issuer.as_deref().unwrap_or_default();

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use futures_util::future::BoxFuture;
 use openclaw_config::AgentConfig;
 use openclaw_content::{Source, Untrusted, label};
+use openclaw_protocol::Scope;
 use openclaw_tools::native::{ApprovalKey, Approvals};
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
@@ -67,7 +68,7 @@ impl Arguments {
             Action::Status => Verb::Status { server: must(server)? },
             Action::Refresh => Verb::Refresh { server },
             Action::Disconnect => Verb::Disconnect { server: must(server)? },
-            Action::Auth => Verb::AuthStatus { server: must(server)? },
+            Action::Auth => Verb::AuthState { server: must(server)? },
             Action::Connect => match (url, server) {
                 (Some(url), server) => Verb::Connect { url, name: name.or(server) },
                 (None, Some(server)) => Verb::ConnectAgain { server },
@@ -135,9 +136,15 @@ impl ManageTool {
         let gone = || Problem::new(ProblemKind::Unavailable, "The gateway is stopping.");
         let gateway = self.gateway.upgrade().ok_or_else(gone)?;
         let service = gateway.config().agent(&self.agent).map(Arc::clone).ok_or_else(gone)?;
-        let done = Box::pin(carry_out(&gateway, &service.config.id, &arguments.verb()?)).await?;
-        Ok(done.text())
+        let (id, verb, scopes) = (&service.config.id, arguments.verb()?, scopes());
+        Ok(Box::pin(carry_out(&gateway, id, &verb, &scopes)).await?.text())
     }
+}
+
+/// The scopes of a call. It is made for a message or a request whose caller has at least this one,
+/// and may have no other.
+fn scopes() -> Vec<String> {
+    Scope::Write.name().into_iter().map(ToOwned::to_owned).collect()
 }
 
 fn spec() -> Option<ToolSpec> {

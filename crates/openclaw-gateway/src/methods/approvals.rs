@@ -77,6 +77,11 @@ pub(super) fn published(asked: &RequestContext<'_>) -> Vec<Requested> {
 /// `respond`, under its published name.
 pub(super) fn resolve(asked: &RequestContext<'_>, params: ResolveParams) -> Reply<ResolveResult> {
     let ResolveParams { id, decision } = params;
+    let pending = asked.gateway.questions.list();
+    let shown = pending.iter().find(|it| it.id == id).map(Requested::from);
+    if shown.is_some_and(|shown| !shown.request.allowed_decisions.contains(&decision)) {
+        return Err(ErrorShape::invalid("decision not allowed; see `allowedDecisions`"));
+    }
     let answer = RespondParams { id, decision, always: None, instead: None };
     respond(asked, answer).map(|_| ResolveResult { ok: true })
 }

@@ -16,9 +16,10 @@ use openclaw_protocol::{ErrorShape, keys};
 use openclaw_sessions::{EntryKind, NewEntry, SessionKey};
 
 use super::sessions::store_error;
-use super::{Reply, RequestContext, attachments};
+use super::{Reply, RequestContext, attachments, has_scope};
 use crate::agents::AgentRuntime;
-use crate::commands::{self, ParsedMessage as Said};
+use crate::callers::Connected;
+use crate::commands::{ChatCommand, CommandRun, ParsedMessage as Said};
 use crate::gateway::Gateway;
 use crate::runs::{RegisteredRun, RunAdmission, Runs};
 use crate::turn_events::TurnEvents;
@@ -59,25 +60,31 @@ pub(super) async fn send_to(
     };
     let service = service(asked, &key, params.agent_id.as_deref()).await?;
     let service = asked.in_folder(service, params.workspace.as_deref())?;
+    let is_plain = params.suppress_command_interpretation == Some(true);
+    let read = || ChatCommand::read(gateway, &service, &params.message);
+    let command = if is_plain { None } else { read() };
+    if let Some(command) = &command {
+        has_scope(asked, &command.name(), command.method().scope())?;
+    }
     let answer = SendResult { run_id: id.to_owned(), status: SendStatus::Started };
     let (who, caller) = (asked.caller.name(), asked.caller.id);
     let trace = asked.trace.clone();
     let timeout = params.timeout_ms.map(Duration::from_millis);
-    let is_plain = params.suppress_command_interpretation == Some(true);
+    let connected = Arc::clone(asked.caller);
     let gateway = Arc::clone(gateway);
     gateway.tasks.spawn({
         let gateway = Arc::clone(&gateway);
         async move {
             let mut run = run;
             run.ended = Some(SendStatus::Error);
-            let said = if is_plain {
-                None
-            } else {
-                let said = interpreted(&gateway, &service, &key, &params.message, &mut run);
-                let Some(said) = said.await else {
-                    return;
-                };
-                said
+            let said = match command {
+                None => None,
+                Some(command) => {
+                    let said =
+                        executed(&gateway, &connected, &service, &key, command, &mut run).await;
+                    let Some(said) = said else { return };
+                    Some(said)
+                }
             };
             let is_compaction = matches!(said, Some(Said::Compact));
             let mut message = match said {
@@ -104,21 +111,23 @@ pub(super) async fn send_to(
     Ok(answer)
 }
 
-/// Executes the command in a message, if any, which may take long. Returns `None` if it was
-/// cancelled or panicked: then the run is over, and its end was reported.
-async fn interpreted(
+/// Executes a command, which may take long. Returns `None` if it was cancelled or panicked: then the
+/// run is over, and its end was reported.
+async fn executed(
     gateway: &Arc<Gateway>,
+    caller: &Arc<Connected>,
     service: &AgentRuntime,
     key: &SessionKey,
-    text: &str,
+    command: ChatCommand,
     run: &mut RegisteredRun,
-) -> Option<Option<Said>> {
+) -> Option<Said> {
     let cancel = run.cancel.clone();
-    let interpreting = Box::pin(commands::interpret(gateway, service, key, text));
+    let context = CommandRun { gateway, caller, service, key, run: &run.id };
+    let executing = Box::pin(context.execute(command));
     let said = tokio::select! {
         biased;
         () = cancel.cancelled() => None,
-        said = AssertUnwindSafe(interpreting).catch_unwind() => Some(said),
+        said = AssertUnwindSafe(executing).catch_unwind() => Some(said),
     };
     if let Some(Ok(said)) = said {
         return Some(said);

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use openclaw_protocol::config::{GetParams, GetResult, ReloadParams, ReloadResult};
+use openclaw_protocol::ErrorShape;
+use openclaw_protocol::config::{
+    GetParams, GetResult, ReloadParams, ReloadResult, StopParams, StopResult,
+};
 use serde_json::json;
 use serde_json::value::to_raw_value;
 
-use super::RequestContext;
+use super::{Reply, RequestContext};
 
 pub(super) fn get(asked: &RequestContext<'_>, GetParams {}: GetParams) -> GetResult {
     let active = asked.gateway.active.load();
@@ -44,4 +47,14 @@ pub(super) async fn reload(
     ReloadParams {}: ReloadParams,
 ) -> ReloadResult {
     asked.gateway.reload().await
+}
+
+/// Has the process that runs the gateway stop it.
+pub(super) fn stop(asked: &RequestContext<'_>, StopParams {}: StopParams) -> Reply<StopResult> {
+    if !asked.gateway.is_served() {
+        return Err(ErrorShape::invalid("this gateway stops with the command that it belongs to"));
+    }
+    tracing::info!(client = asked.caller.name(), "a client stops the gateway");
+    asked.gateway.stop_requested.cancel();
+    Ok(StopResult { ok: true })
 }

@@ -115,7 +115,7 @@ pub(super) fn presence(asked: &RequestContext<'_>) -> Vec<PresenceEntry> {
 }
 
 /// The configured models of an agent. Whether a provider accepts them is not checked.
-pub(super) async fn models(
+pub(crate) async fn models(
     asked: &RequestContext<'_>,
     params: models::ListParams,
 ) -> Reply<models::ListResult> {

@@ -28,6 +28,9 @@ use openclaw_sessions::SessionKey;
 use openclaw_trace::SpanContext;
 use serde_json::value::RawValue;
 
+pub(crate) use health::models;
+pub(crate) use new_sessions::reset;
+
 use crate::agents::AgentRuntime;
 use crate::callers::Connected;
 use crate::gateway::Gateway;
@@ -182,7 +185,7 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Reply<Response>
             Response::SessionsCreate(new_sessions::create(asked, it).await?)
         }
         Request::SessionsReset(it) => {
-            Response::SessionsReset(new_sessions::reset(asked, it).await?)
+            Response::SessionsReset(new_sessions::reset(asked, it, None).await?)
         }
         Request::SessionsGet(it) => Response::SessionsGet(history::get(asked, it).await?),
         Request::SessionsResolve(it) => {
@@ -259,6 +262,7 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Reply<Response>
         }
         Request::ConfigGet(it) => Response::ConfigGet(config::get(asked, it)),
         Request::ConfigReload(it) => Response::ConfigReload(config::reload(asked, it).await),
+        Request::GatewayStop(it) => Response::GatewayStop(config::stop(asked, it)?),
     })
 }
 

@@ -61,10 +61,15 @@ pub(super) async fn create(
     Ok(CreateResult { ok: true, key, session_id, entry, run_started, run_id, run_error })
 }
 
-/// Deletes the messages of a session and keeps its settings.
-pub(super) async fn reset(asked: &RequestContext<'_>, params: SessionParams) -> Reply<ResetResult> {
+/// Deletes the messages of a session and keeps its settings. `run` is the message that asks for it,
+/// if it is one of the session.
+pub(crate) async fn reset(
+    asked: &RequestContext<'_>,
+    params: SessionParams,
+    run: Option<&str>,
+) -> Reply<ResetResult> {
     let key = asked.session(&params.key, params.agent_id.as_deref())?;
-    check_idle(asked, &key)?;
+    check_idle(asked, &key, run)?;
     let service = service(asked, &key, params.agent_id.as_deref()).await?;
     let store = &asked.gateway.store;
     let before = store.get(&key).await.map_err(store_error)?;

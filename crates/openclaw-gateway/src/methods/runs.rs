@@ -99,16 +99,26 @@ pub(super) async fn run(asked: &RequestContext<'_>, params: RunParams) -> Reply<
     })
 }
 
-/// The session that is meant: by its key or its id, or the agent's main one.
+/// The session that is meant: by its key or its id, or the agent's main one. An unknown id is that of a
+/// new session.
 async fn session(asked: &RequestContext<'_>, params: &RunParams) -> Reply<SessionKey> {
     let agent = params.agent_id.as_deref();
     match (&params.session_key, &params.session_id) {
         (Some(key), _) => asked.session(key, agent),
         (None, None) => asked.session(keys::MAIN, agent),
         (None, Some(id)) => {
-            let wanted = ResolveParams { session_id: Some(id.clone()), ..ResolveParams::default() };
-            let found = sessions::resolve(asked, wanted).await?.key;
-            let key = found.ok_or_else(|| ErrorShape::invalid("unknown session id"))?;
+            let agent_id = params.agent_id.clone();
+            let session_id = Some(id.trim().to_owned()).filter(|id| !id.is_empty());
+            let session_id = session_id.ok_or_else(|| ErrorShape::invalid("blank session id"))?;
+            let wanted = ResolveParams {
+                session_id: Some(session_id.clone()),
+                agent_id,
+                ..ResolveParams::default()
+            };
+            let key = match sessions::resolve(asked, wanted).await?.key {
+                Some(key) => key,
+                None => keys::explicit(asked.agent_id(agent)?.as_str(), &session_id),
+            };
             asked.session(&key, agent)
         }
     }

@@ -80,7 +80,7 @@ async fn contains(asked: &RequestContext<'_>, session: &Session, words: &str) ->
     first.is_some_and(|text| has(&text))
 }
 
-pub(super) async fn describe(
+pub(crate) async fn describe(
     asked: &RequestContext<'_>,
     params: DescribeParams,
 ) -> Reply<DescribeResult> {
@@ -111,7 +111,7 @@ pub(super) async fn subscribe(
 }
 
 /// Changes a session, which is created if necessary. All or nothing is checked first.
-pub(super) async fn patch(asked: &RequestContext<'_>, params: PatchParams) -> Reply<PatchResult> {
+pub(crate) async fn patch(asked: &RequestContext<'_>, params: PatchParams) -> Reply<PatchResult> {
     let PatchParams { key, agent_id, label, model, permission_mode } = params;
     let key = asked.session(&key, agent_id.as_deref())?;
     let service = service(asked, &key, agent_id.as_deref()).await?;
@@ -172,9 +172,14 @@ pub(crate) fn permission(session: &Session) -> PermissionMode {
     mode.unwrap_or(PermissionMode::ReadOnly)
 }
 
-/// Fails while a turn of the session is running.
-pub(super) fn check_idle(asked: &RequestContext<'_>, key: &SessionKey) -> Reply<()> {
-    match asked.gateway.runs.is_active(key.as_str()) {
+/// Fails while a turn of the session is running, besides this run.
+pub(super) fn check_idle(
+    asked: &RequestContext<'_>,
+    key: &SessionKey,
+    run: Option<&str>,
+) -> Reply<()> {
+    let active = asked.gateway.runs.active(key.as_str());
+    match active.iter().any(|id| run != Some(id)) {
         true => Err(ErrorShape::unavailable(
             "a turn of this session is running; abort it first with `chat.abort`",
         )),
@@ -187,7 +192,7 @@ pub(super) async fn delete(
     params: DeleteParams,
 ) -> Reply<DeleteResult> {
     let key = asked.session(&params.key, None)?;
-    check_idle(asked, &key)?;
+    check_idle(asked, &key, None)?;
     let deleted = asked.gateway.store.delete(&key).await.map_err(store_error)?;
     if deleted {
         announce(asked.gateway, &key, "delete").await;
@@ -209,7 +214,7 @@ pub(super) async fn row(asked: &RequestContext<'_>, session: &Session) -> Row {
 }
 
 /// Describes a session that does not exist yet.
-pub(super) async fn missing(asked: &RequestContext<'_>, key: &SessionKey) -> Row {
+pub(crate) async fn missing(asked: &RequestContext<'_>, key: &SessionKey) -> Row {
     let active = asked.gateway.active.load_full();
     let agent = keys::agent_of(key.as_str()).unwrap_or_else(|| active.default_agent());
     let session = Session {
@@ -306,8 +311,10 @@ pub(super) async fn resolve(
         let filter = ListFilter { agent: params.agent_id, limit: MAX_LISTED, before: None };
         let sessions = asked.gateway.store.list(filter).await.map_err(store_error)?;
         let is_meant = |session: &Session| {
-            params.session_id.as_ref().is_some_and(|id| *id == session_id(session))
-                || (params.label.is_some() && params.label == session.title)
+            params.session_id.as_ref().is_some_and(|id| {
+                *id == session_id(session)
+                    || session.key.as_str() == keys::explicit(&session.agent, id)
+            }) || (params.label.is_some() && params.label == session.title)
         };
         sessions.into_iter().find(is_meant)
     };

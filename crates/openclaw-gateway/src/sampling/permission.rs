@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_content::{Untrusted, clean_line};
+use openclaw_content::{Untrusted, clean_line, excerpt};
 use openclaw_mcp::connection::client::PATIENCE;
 use openclaw_protocol::approvals::{
     AlwaysChoice, Approval, ApprovalKind, Decision, ResolvedReason, Severity,
@@ -117,6 +117,7 @@ async fn question(
             for_session: false,
         }],
         changes: Vec::new(),
+        whole: gateway.shows_questions(),
         created_at_ms: now,
         expires_at_ms: now.saturating_add(patience),
     }
@@ -165,21 +166,14 @@ async fn shown(context: &SamplingContext, params: &Params) -> Value {
 struct CharacterBudget(usize);
 
 impl CharacterBudget {
-    /// Sanitizes a text line by line.
+    /// Sanitizes a text line by line. Of a long one, the beginning and the end are shown.
     fn text(&mut self, text: &Untrusted<String>) -> String {
         let text = text.as_ref().map(String::as_str).expose();
-        let mut lines = Vec::new();
-        for line in text.lines() {
-            if self.0 == 0 {
-                let left = text.chars().count();
-                lines.push(format!("… (truncated; {left} characters in total)"));
-                break;
-            }
-            let line = clean_line(Untrusted::new(line), self.0);
-            self.0 = self.0.saturating_sub(line.chars().count() + 1);
-            lines.push(line);
-        }
-        lines.join("\n")
+        let lines = text.lines().map(|line| clean_line(Untrusted::new(line), usize::MAX));
+        let text = lines.collect::<Vec<_>>().join("\n");
+        let shown = excerpt(&text, self.0);
+        self.0 = self.0.saturating_sub(shown.chars().count());
+        shown.into_owned()
     }
 
     fn pieces(&mut self, pieces: &[SamplingPart]) -> String {

@@ -6,7 +6,7 @@ use openclaw_testkit::{Odd, Script, TestServer};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::support::{LONG, ask, broken, config, entry, running, say, stop};
+use crate::support::{LONG, ask, broken, caller_with, config, entry, refused, running, say, stop};
 
 #[tokio::test]
 async fn servers_stand_in_columns_and_hostile_names_command_nothing() {
@@ -153,7 +153,40 @@ async fn a_login_in_a_chat_shows_its_url_and_connects_the_server() {
     // The page is shown when the tokens are stored; the server is connected afterwards.
     let ready = async { while !say(&me, "/mcp status box").await.contains("Connected") {} };
     timeout(LONG, ready).await.unwrap();
+    let writer = caller_with(&gateway, &["write"]);
+    for command in ["/mcp logout box", "/mcp login box", "/mcp login box --code x"] {
+        let key = "agent:main:other";
+        let params = json!({ "sessionKey": key, "message": command, "idempotencyKey": command });
+        let (words, code, _) = refused(&writer, "chat.send", params).await;
+        assert!(words.contains("needs the scope `operator.admin`"), "{words}");
+        assert_eq!(code, "MISSING_SCOPE");
+    }
+    assert!(say(&me, "/mcp status box").await.contains(&server.issuer()), "still logged in");
+    let theirs = say(&writer, "/mcp status box").await;
+    assert!(!theirs.contains(&server.issuer()), "{theirs}");
     assert!(say(&me, "/mcp logout box").await.contains("Logged out of box."));
     assert!(say(&me, "/mcp logout box").await.contains("not logged in to `box`"));
+    stop(gateway).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_learns_that_a_login_is_required_but_not_its_url() {
+    let server = OAuthTestServer::start(OAuthScript::new());
+    let servers = json!({ "box": { "url": server.url(), "timeout": 60_000 } });
+    let (_place, gateway, me) = running(&config(&servers)).await;
+    let state = async || {
+        let args = json!({ "action": "auth", "server": "box" });
+        let writer = caller_with(&gateway, &["write"]);
+        let told =
+            ask(&writer, "tools.invoke", json!({ "name": "mcp_manage", "args": args })).await;
+        told["output"]["content"][0]["text"].as_str().unwrap().to_owned()
+    };
+    let before = state().await;
+    assert!(before.contains("box requires a login.\nhint: use `/mcp login box`"), "{before}");
+    let url = say(&me, "/mcp login box").await;
+    assert!(url.contains(&server.issuer()), "{url}");
+    let during = state().await;
+    assert!(during.contains("A login to box is in progress."), "{during}");
+    assert!(!during.contains("http"), "{during}");
     stop(gateway).await;
 }

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::common::ALL_SCOPES;
 use crate::support::{
-    KEY, LONG, Someone, config, entry_with, one_server, running, stop, text, unattended,
+    KEY, LONG, Place, Someone, config, entry_with, one_server, running, stop, text, unattended,
 };
 
 const CALL: &str = "/call mcp_x_add {\"a\":2,\"b\":3}";
@@ -362,5 +362,71 @@ async fn a_web_host_is_asked_about_unless_it_is_allowed() {
     let mut unattended = Someone::writer(&gateway);
     unattended.send(KEY, "r3", &fetch("other.invalid")).await;
     assert_result(&mut unattended, "r3", "no user answered").await;
+    stop(&gateway).await;
+}
+
+/// A command of this many words, whose effect is at its end.
+fn long_command(words: usize) -> String {
+    json!({ "command": format!("echo {}; touch X", "build ".repeat(words)) }).to_string()
+}
+
+#[tokio::test]
+async fn the_end_of_a_long_command_is_shown_in_all_shapes_of_a_question() {
+    let place = Place::new(&config(&json!({})));
+    let served = place.serve(None).await;
+    let mut user = Someone::new(&served.gateway);
+    user.send(KEY, "r1", &format!("/call exec {}", long_command(1_000))).await;
+    let (mut texts, mut asked) = (Vec::new(), Value::Null);
+    while texts.len() < 3 {
+        let (name, payload) = user.hear().await;
+        match name.as_str() {
+            "approval.requested" => asked = payload,
+            "plugin.approval.requested" => {
+                let request = &payload["request"];
+                assert!(
+                    request["allowedDecisions"].to_string().contains("allow-once"),
+                    "{request}"
+                );
+                assert!(request["description"].as_str().unwrap().chars().count() <= 512);
+                texts.extend([request["description"].clone(), request["detail"].clone()]);
+            }
+            "agent" if payload["stream"] == "approval" => {
+                texts.push(payload["data"]["command"].clone());
+            }
+            _ => {}
+        }
+    }
+    assert!(asked["args"]["command"].as_str().unwrap().ends_with("; touch X"), "{asked}");
+    assert_eq!(asked["whole"], "`openclaw approvals show` on the machine of the gateway");
+    let id = json!({ "id": asked["id"] });
+    texts.push(user.ask("exec.approval.get", id).await.unwrap()["commandText"].take());
+    for text in texts {
+        let text = text.as_str().unwrap();
+        assert!(text.starts_with("exec\ncommand=\"echo build build "), "{text}");
+        assert!(text.contains(" more characters …\n"), "{text}");
+        assert!(text.contains("build ; touch X\"\nAll of it: `openclaw approvals show`"), "{text}");
+    }
+    user.decide(&asked, "deny").await;
+    user.end_of("r1").await;
+    served.stop(std::time::Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn what_a_client_has_no_room_for_it_cannot_approve() {
+    // In this process: no other one can ask for all of it.
+    let (_place, gateway, mut user) = running(&config(&json!({}))).await;
+    user.send(KEY, "r1", &format!("/call exec {}", long_command(1_000))).await;
+    let asked = user.hear_of("plugin.approval.requested").await;
+    assert_eq!(asked["request"]["allowedDecisions"], json!(["deny"]), "{asked}");
+    let says = asked["request"]["description"].as_str().unwrap();
+    assert!(says.contains("too long to be shown here") && !says.contains("build"), "{says}");
+    for method in ["plugin.approval.resolve", "exec.approval.resolve"] {
+        let allow = json!({ "id": asked["id"], "decision": "allow-once" });
+        let error = user.ask(method, allow).await.unwrap_err();
+        assert!(error.message.contains("decision not allowed"), "{error}");
+    }
+    let deny = json!({ "id": asked["id"], "decision": "deny" });
+    user.ask("plugin.approval.resolve", deny).await.unwrap();
+    assert_result(&mut user, "r1", "The user denied this call").await;
     stop(&gateway).await;
 }

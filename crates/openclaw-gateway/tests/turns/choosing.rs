@@ -8,7 +8,8 @@ use tokio::time::timeout;
 
 use crate::support::{KEY, LONG, config, entry, running, stop, unattended};
 
-fn with_models(server: &ModelServer) -> Value {
+/// A configuration with two models of this server.
+pub(crate) fn with_models(server: &ModelServer) -> Value {
     let mut config = config(&json!({}));
     config["models"]["providers"]["local"] = server.entry();
     config["agents"]["defaults"]["model"] =

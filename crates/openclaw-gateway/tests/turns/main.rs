@@ -7,6 +7,7 @@ mod audit;
 mod bad_input;
 mod chatting;
 mod choosing;
+mod commands;
 #[path = "../common/mod.rs"]
 mod common;
 mod crowd;

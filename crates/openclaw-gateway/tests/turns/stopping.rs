@@ -9,7 +9,8 @@ use tokio::time::timeout;
 
 use crate::common::connect_to;
 use crate::support::{
-    KEY, LONG, Place, Someone, assert_nothing_left, config, entry, one_server, running, start, text,
+    KEY, LONG, Place, Someone, assert_nothing_left, config, entry, one_server, running, start,
+    stop, text,
 };
 
 #[tokio::test]
@@ -67,4 +68,24 @@ async fn callers_on_a_socket_receive_the_end_of_their_turn_before_the_gateway_st
     let ((), end) = timeout(LONG, async { tokio::join!(served.stop(LONG), heard) }).await.unwrap();
     assert!(end["state"] == "final" && text(&end).contains("slept 500 ms"), "{end}");
     assert!(state::find(&state).is_none(), "it is no longer published");
+}
+
+#[tokio::test]
+async fn a_gateway_that_listens_is_stopped_by_a_request_of_an_administrator() {
+    let place = Place::new(&config(&json!({})));
+    let served = place.serve(None).await;
+    let stopped = async || timeout(Duration::ZERO, served.gateway.stop_requested()).await.is_ok();
+    let writer = Someone::writer(&served.gateway);
+    let error = writer.ask("gateway.stop", json!({})).await.unwrap_err();
+    assert!(error.message.contains("needs the scope `operator.admin`"), "{error}");
+    assert!(!stopped().await);
+    let admin = Someone::remote(connect_to(&served).await);
+    assert_eq!(admin.ask("gateway.stop", json!({})).await.unwrap(), json!({ "ok": true }));
+    assert!(stopped().await);
+    served.stop(Duration::ZERO).await;
+    // One in the process of a command ends with that.
+    let gateway = place.start().await;
+    let error = Someone::new(&gateway).ask("gateway.stop", json!({})).await.unwrap_err();
+    assert!(error.message.contains("stops with the command"), "{error}");
+    stop(&gateway).await;
 }

@@ -6,8 +6,9 @@
 //! cannot be known.
 
 use futures_util::future::BoxFuture;
-use openclaw_content::{Untrusted, clean_line};
+use openclaw_content::{QuestionText, QuestionTooLong, Untrusted, clean_excerpt, clean_line};
 use openclaw_mcp::connection::client::PATIENCE;
+use openclaw_mcp::inventory::describe::without_server;
 use openclaw_protocol::Scope;
 use openclaw_tools::{ApprovalAnswer, ApprovalExtent, ApprovalReason, ApprovalRequest, Approver};
 use serde_json::{Value, json};
@@ -16,8 +17,10 @@ use tokio::time::timeout;
 use super::answers::{AskableClient, ClientQuestion, ELICIT, ask_if_able};
 use super::client::{ApprovalRights, HubClient};
 
-/// Maximum length of the arguments in a question, in characters.
-const MAX_ARGUMENTS: usize = 1_000;
+/// Maximum length of a question, in characters.
+pub(crate) const MAX_QUESTION: usize = 8_000;
+/// Maximum length of what "always" allows, in characters.
+const MAX_ALWAYS: usize = 600;
 /// Maximum length of a tool's name in a command, in characters.
 const MAX_NAME: usize = 80;
 /// The answers that a user chooses from.
@@ -28,10 +31,8 @@ const NO: &str = "deny";
 /// A call that the user of a client decides about.
 #[derive(Debug)]
 pub(crate) struct CallQuestion<'a> {
-    /// What is asked.
-    pub(crate) words: String,
-    /// The arguments of the call, as JSON.
-    pub(crate) arguments: &'a str,
+    /// What is asked, with the call.
+    pub(crate) text: String,
     /// What "always" allows, if it is offered.
     pub(crate) always: Option<&'a str>,
 }
@@ -52,19 +53,18 @@ pub(crate) enum ApprovalChoice {
 impl CallQuestion<'_> {
     /// The question as an elicitation.
     pub(crate) fn question(&self) -> ClientQuestion {
-        let arguments = clean_line(Untrusted::new(self.arguments), MAX_ARGUMENTS);
-        let message = format!("{}\nArguments: {arguments}", self.words);
         let mut choices = vec![ONCE, NO];
         let mut schema = json!({ "type": "string", "title": "Decision" });
         if let Some(always) = self.always {
             choices.insert(1, ALWAYS);
+            let always = clean_excerpt(Untrusted::new(always), MAX_ALWAYS);
             schema["description"] = json!(format!("{ALWAYS}: {always}"));
         }
         schema["enum"] = json!(choices);
         let properties = json!({ "decision": schema });
         let schema =
             json!({ "type": "object", "properties": properties, "required": ["decision"] });
-        let params = json!({ "mode": "form", "message": message, "requestedSchema": schema });
+        let params = json!({ "mode": "form", "message": self.text, "requestedSchema": schema });
         ClientQuestion { method: ELICIT, params }
     }
 
@@ -131,11 +131,14 @@ impl Approver for ClientApprover<'_> {
             }
             let may_last = rights == ApprovalRights::All && asked.why.can_last();
             let always = asked.always.first().filter(|_| may_last);
-            let call = CallQuestion {
-                words: words(&asked),
-                arguments: asked.arguments.get(),
-                always: always.map(|always| always.words.as_str()),
+            let text = match text(&asked) {
+                Ok(text) => text,
+                Err(error) => {
+                    tracing::warn!(tool = %asked.tool.name, %error, "the client is not asked");
+                    return ApprovalAnswer::NotAsked;
+                }
             };
+            let call = CallQuestion { text, always: always.map(|always| always.words.as_str()) };
             let answer = timeout(PATIENCE, ask_if_able(self.answers, call.question())).await;
             let Ok(Ok(answer)) = answer else { return ApprovalAnswer::Unanswered };
             match (call.choice(&answer), always) {
@@ -151,12 +154,20 @@ impl Approver for ClientApprover<'_> {
     }
 }
 
-fn words(asked: &ApprovalRequest<'_>) -> String {
+/// What the client shows: what is asked, the difference of a changed tool, and the arguments.
+fn text(asked: &ApprovalRequest<'_>) -> Result<String, QuestionTooLong> {
     let why = match asked.why {
         ApprovalReason::MayChange => "it may change something",
         ApprovalReason::EachTime => "every call needs an approval",
-        ApprovalReason::Changed => "its description has changed since it was approved",
+        ApprovalReason::Changed => "its definition has changed since it was approved",
         ApprovalReason::Unlisted => "the server does not list this URI",
     };
-    format!("Allow this call of `{}`? ({why})", asked.tool.name)
+    let question = QuestionText {
+        title: &format!("Allow this call of `{}`? ({why})\n{}", asked.tool.name, asked.title()),
+        arguments: asked.arguments.get(),
+        changes: &asked.shown_changes(),
+        description: &asked.description(without_server(&asked.tool.description)),
+        whole: Some("the call, which this client has made"),
+    };
+    question.fit(MAX_QUESTION)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use openclaw_content::{Untrusted, clean_line};
+use openclaw_content::{QuestionText, QuestionTooLong};
 use openclaw_mcp::connection::client::{ElicitationAnswer, ElicitationKind};
 use openclaw_protocol::approvals::{
     Approval, ApprovalKind, Decision, PassParams, RespondParams as Decided,
@@ -23,12 +23,10 @@ use tokio_util::sync::CancellationToken;
 use super::follow::read;
 use super::run::SHORT;
 use crate::hub::answers::{AskableClient, ClientQuestion, ask_if_able, elicited};
-use crate::hub::approver::{ApprovalChoice, CallQuestion};
+use crate::hub::approver::{ApprovalChoice, CallQuestion, MAX_QUESTION};
 
 /// Maximum number of questions of a run that wait for an answer.
 const MAX_OPEN: usize = 16;
-/// Maximum length of a description in a question, in characters.
-const DESCRIPTION: usize = 2_000;
 
 /// The questions of a run.
 pub(super) struct RunQuestions {
@@ -140,11 +138,14 @@ async fn pass(surface: &dyn Surface, id: String) {
 async fn approve(surface: &dyn Surface, client: &dyn AskableClient, approval: Approval) {
     let offers_always = approval.allowed_decisions.contains(&Decision::AllowAlways);
     let always = approval.always.first().filter(|_| offers_always);
-    let call = CallQuestion {
-        words: words(&approval),
-        arguments: approval.args.as_ref().map_or("{}", |args| args.get()),
-        always: always.map(|always| always.words.as_str()),
+    let text = match text(&approval) {
+        Ok(text) => text,
+        Err(error) => {
+            tracing::warn!(tool = approval.tool, %error, "the client is not asked");
+            return pass(surface, approval.id).await;
+        }
     };
+    let call = CallQuestion { text, always: always.map(|always| always.words.as_str()) };
     let answer = ask_if_able(client, call.question()).await;
     let choice = answer.map_or(ApprovalChoice::Dismissed, |answer| call.choice(&answer));
     let decision = match choice {
@@ -157,18 +158,21 @@ async fn approve(surface: &dyn Surface, client: &dyn AskableClient, approval: Ap
     send::<rpc::ApprovalsRespond>(surface, params).await;
 }
 
-/// Says what is decided about: the title names the server and the tool.
-fn words(approval: &Approval) -> String {
-    let line = |text: &str| clean_line(Untrusted::new(text), DESCRIPTION);
-    let title = line(&approval.title);
-    let description = approval.description.as_deref().map(line).unwrap_or_default();
-    match approval.kind {
-        ApprovalKind::Sampling => format!("{title}. Allow it?\n{description}"),
-        ApprovalKind::Call => {
-            let tool = line(&approval.tool);
-            format!("Allow the agent to call `{tool}`?\n{title}\n{description}")
-        }
-    }
+/// What the client shows: the title names the server and the tool.
+fn text(approval: &Approval) -> Result<String, QuestionTooLong> {
+    let title = &approval.title;
+    let title = match approval.kind {
+        ApprovalKind::Sampling => format!("{title}. Allow it?"),
+        ApprovalKind::Call => format!("Allow the agent to call `{}`?\n{title}", approval.tool),
+    };
+    let question = QuestionText {
+        title: &title,
+        arguments: approval.args.as_ref().map_or("{}", |args| args.get()),
+        changes: &approval.changes,
+        description: approval.description.as_deref().unwrap_or_default(),
+        whole: approval.whole.as_deref(),
+    };
+    question.fit(MAX_QUESTION)
 }
 
 async fn elicit(client: &dyn AskableClient, asked: &Elicitation, number: u64) -> ElicitationAnswer {

@@ -63,6 +63,8 @@ pub struct Approval {
     /// untrusted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
+    /// Where all of it can be read, for a client that has no room for it.
+    pub whole: Option<String>,
     /// Creation time, in milliseconds since 1970.
     pub created_at_ms: u64,
     /// Expiry time, in milliseconds since 1970; an expired approval is denied.

@@ -1,6 +1,7 @@
 //! `plugin.approval.*` and `exec.approval.*`: approvals under the names and in the shapes of the
 //! published schema.
 
+use openclaw_content::{QuestionText, Untrusted, clean_excerpt};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
@@ -12,12 +13,25 @@ const DESCRIPTION: usize = 512;
 const TITLE: usize = 80;
 /// Maximum characters of a detail.
 const DETAIL: usize = 4_000;
+/// Characters of a title that say that it was shortened.
+const MARKER: usize = 30;
 
-/// Cuts a text to a number of characters.
-fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        None => text.to_owned(),
-        Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
+/// What is shown instead of a question for which there is no room: it can only be denied.
+const NO_ROOM: &str = "This call is too long to be shown here, and can only be denied. To decide about it, use \
+                       `openclaw chat`, or another client of the gateway.";
+
+/// The text of a question in this number of characters, and the decisions that it allows.
+fn shown(approval: &Approval, room: usize) -> (String, Vec<Decision>) {
+    let question = QuestionText {
+        title: &approval.tool,
+        arguments: approval.args.as_ref().map_or("{}", |args| args.get()),
+        changes: &approval.changes,
+        description: approval.description.as_deref().unwrap_or_default(),
+        whole: approval.whole.as_deref(),
+    };
+    match question.fit(room) {
+        Ok(text) => (text, approval.allowed_decisions.clone()),
+        Err(_) => (NO_ROOM.to_owned(), vec![Decision::Deny]),
     }
 }
 
@@ -44,7 +58,7 @@ pub struct ApprovalRequest {
     pub title: String,
     /// Description.
     pub description: String,
-    /// The arguments of the call, as JSON.
+    /// More of the call, for clients that have room for it.
     pub detail: Option<String>,
     /// How risky the call is.
     pub severity: Severity,
@@ -60,15 +74,16 @@ pub struct ApprovalRequest {
 
 impl From<&Approval> for Requested {
     fn from(approval: &Approval) -> Self {
+        let (description, allowed_decisions) = shown(approval, DESCRIPTION);
         Self {
             id: approval.id.clone(),
             request: ApprovalRequest {
-                title: cut(&approval.title, TITLE),
-                description: cut(&what(approval), DESCRIPTION),
-                detail: approval.args.as_ref().map(|args| cut(args.get(), DETAIL)),
+                title: clean_excerpt(Untrusted::new(&approval.title), TITLE - MARKER),
+                description,
+                detail: Some(shown(approval, DETAIL).0),
                 severity: approval.severity,
                 tool_name: approval.tool.clone(),
-                allowed_decisions: approval.allowed_decisions.clone(),
+                allowed_decisions,
                 agent_id: approval.agent_id.clone(),
                 session_key: approval.session_key.clone(),
             },
@@ -76,15 +91,6 @@ impl From<&Approval> for Requested {
             expires_at_ms: approval.expires_at_ms,
         }
     }
-}
-
-/// The tool with its arguments, for clients that show nothing else, then what it does.
-fn what(approval: &Approval) -> String {
-    let args = approval.args.as_ref().map(|args| args.get()).filter(|args| *args != "{}");
-    let call = format!("{} {}", approval.tool, args.unwrap_or_default());
-    let changes = approval.changes.join("\n");
-    let words = [call.trim_end(), &changes, approval.description.as_deref().unwrap_or_default()];
-    words.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// Payload of the event `plugin.approval.resolved`.
@@ -143,10 +149,11 @@ pub struct ExecDetails {
 
 impl From<&Approval> for ExecDetails {
     fn from(approval: &Approval) -> Self {
+        let (command_text, allowed_decisions) = shown(approval, DETAIL);
         Self {
             id: approval.id.clone(),
-            command_text: cut(&what(approval), DETAIL),
-            allowed_decisions: approval.allowed_decisions.clone(),
+            command_text,
+            allowed_decisions,
             agent_id: approval.agent_id.clone(),
             expires_at_ms: approval.expires_at_ms,
         }

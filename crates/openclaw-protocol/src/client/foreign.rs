@@ -180,6 +180,7 @@ fn asked(kind: &str, pending: Pending) -> Option<Approval> {
             Vec::new()
         },
         changes: Vec::new(),
+        whole: None,
         created_at_ms,
         expires_at_ms,
     })

@@ -23,6 +23,17 @@ pub(crate) enum ApprovalsCommand {
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
     },
+    /// Show the calls that wait for an approval, in full
+    #[command(after_help = "Examples:
+  openclaw approvals show
+  openclaw approvals show --json | jq -r '.approvals[].args'
+
+Clients with little room show the beginning and the end of a long call; this shows all of it.")]
+    Show {
+        /// Only this call, by its id
+        #[arg(value_name = "ID")]
+        id: Option<String>,
+    },
     /// Revoke approvals: the calls need approval again
     #[command(after_help = "Examples:
   openclaw approvals revoke 3f2a91c0

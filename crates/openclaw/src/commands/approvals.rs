@@ -5,11 +5,14 @@ use std::path::Path;
 use clap::Parser as _;
 use comfy_table::{Attribute, Cell};
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_protocol::approvals::{AllowParams, RevokeParams, Rule, RulesParams};
+use openclaw_protocol::approvals::{
+    AllowParams, Approval, ListParams, RevokeParams, Rule, RulesParams,
+};
 use openclaw_protocol::{RequestError, Surface, rpc};
 use serde_json::{Map, Value, json};
 
 use super::link::{GatewayTarget, look, with_records};
+use super::talk::approve::ApprovalPrompt;
 use crate::cli::{AllowArgs, ApprovalsCommand, ChatApprovals, GatewayChoice};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
@@ -109,6 +112,15 @@ async fn run(
                 false => show(&rules, output),
             }
         }
+        ApprovalsCommand::Show { id } => {
+            let answer = look::<rpc::ApprovalsList>(surface, ListParams::default()).await?;
+            let mut pending = answer.approvals;
+            pending.retain(|it| id.as_ref().is_none_or(|id| *id == it.id));
+            match output.json {
+                true => output.value(&json!({ "approvals": pending })),
+                false => show_pending(&pending, output),
+            }
+        }
         ApprovalsCommand::Revoke { ids, all } => {
             let ids = match all {
                 true => rules(surface, None).await?.into_iter().map(|rule| rule.id).collect(),
@@ -134,6 +146,18 @@ async fn rules(surface: &dyn Surface, agent: Option<String>) -> Result<Vec<Rule>
 async fn revoke(surface: &dyn Surface, ids: Vec<String>) -> Result<Vec<Rule>, RequestError> {
     let answer = look::<rpc::ApprovalsRevoke>(surface, RevokeParams { ids }).await?;
     Ok(answer.rules)
+}
+
+fn show_pending(pending: &[Approval], output: &mut Output) {
+    if pending.is_empty() {
+        return output.line("No calls wait for an approval.");
+    }
+    for approval in pending {
+        let mut prompt = ApprovalPrompt::new(approval, output.width());
+        prompt.show_all();
+        output.line(format_args!("{FAINT}{}{FAINT:#}", line(&approval.id)));
+        prompt.lines().iter().for_each(|line| output.line(line));
+    }
 }
 
 fn show(rules: &[Rule], output: &mut Output) {

@@ -24,6 +24,71 @@ fn model(tool: &'static str) -> Model {
     })
 }
 
+/// A model that runs a command whose effect is at its end.
+fn running_a_command(words: usize) -> Model {
+    let command = format!("echo {}; touch X", "build ".repeat(words));
+    Model::start(move |request| {
+        let messages = request["messages"].as_array().unwrap();
+        match messages.iter().find(|it| it["role"] == "tool") {
+            None => vec![Piece::call("exec", json!({ "command": command }))],
+            Some(result) => vec![Piece::text(format!("It said: {}", result["content"]))],
+        }
+    })
+}
+
+#[test]
+fn the_end_of_a_long_command_is_shown_or_the_client_is_not_asked() {
+    let able = json!({ "elicitation": {} });
+    let denied = json!({ "action": "decline" });
+    // It fits.
+    let model = running_a_command(1_000);
+    let place = model.place();
+    let mut client = Client::start_able(&place, &[], able.clone());
+    let (asked, _) = order_and_answer(&mut client, Some(denied.clone()));
+    let message = asked["message"].as_str().unwrap();
+    assert!(message.contains("build ; touch X\""), "{message}");
+    assert!(!message.contains("more characters"), "{message}");
+    // It does not, and nothing else could show it.
+    let model = running_a_command(5_000);
+    let place = model.place();
+    let mut client = Client::start_able(&place, &[], able.clone());
+    let (asked, result) = order_and_answer(&mut client, None);
+    assert!(asked.is_null() && text(&result).contains("could not ask"), "{asked} {result}");
+    assert_eq!(client.close(), 0);
+    // A gateway can show it.
+    let gateway = place.gateway();
+    let mut client = Client::start_able(&place, &[], able);
+    let (asked, _) = order_and_answer(&mut client, Some(denied));
+    let message = asked["message"].as_str().unwrap();
+    assert!(message.contains("command=\"echo build build "), "{message}");
+    assert!(message.contains(" more characters …\n"), "{message}");
+    assert!(
+        message.contains("build ; touch X\"\nAll of it: `openclaw approvals show`"),
+        "{message}"
+    );
+    drop(gateway);
+}
+
+#[test]
+fn all_of_a_pending_call_is_shown_by_a_command() {
+    let model = running_a_command(5_000);
+    let place = model.place();
+    let gateway = place.gateway();
+    let shown = || {
+        let output = place.command(&["approvals", "show"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(shown(), "No calls wait for an approval.\n");
+    let mut client = Client::start_able(&place, &[], json!({ "elicitation": {} }));
+    client.send_call("order_openclaw", json!({ "message": "run it" }));
+    while client.frame()["method"] != "elicitation/create" {}
+    let text = shown();
+    let built = text.matches("build").count();
+    assert!(built >= 4_990 && !text.contains("more characters"), "{built} {text}");
+    assert!(text.contains("touch X"), "{text}");
+    drop(gateway);
+}
+
 /// A folder whose agent has this server as `x`.
 fn place(model: &Model, script: &Script, approval: &str, fallback: &str) -> Place {
     let mut config = model.config();
@@ -92,7 +157,7 @@ fn the_client_decides_about_a_call_that_needs_an_approval() {
         let (asked, result) = order_and_answer(&mut client, Some(answer));
         let message = asked["message"].as_str().unwrap();
         assert!(message.contains("`mcp_x_write`") && message.contains("MCP: x/write"), "{asked}");
-        assert!(message.contains(r#"{"text":"hello"}"#), "cleaned: {asked}");
+        assert!(message.contains(r#"text="hel\u{202e}lo""#), "made visible: {asked}");
         let choices = &asked["requestedSchema"]["properties"]["decision"]["enum"];
         assert_eq!(*choices, json!(["allow once", "always allow", "deny"]));
         assert!(text(&result).contains(expected), "{result}");

@@ -181,7 +181,8 @@ pub(super) async fn is_known(chat: &Chat<'_>, said: ChatInput<'_>) -> bool {
 }
 
 fn has_command(known: &[Command], word: &str) -> bool {
-    known.iter().any(|command| word.strip_prefix('/') == Some(&command.name))
+    let is_alias = |command: &Command| command.text_aliases.iter().flatten().any(|it| it == word);
+    known.iter().any(|command| word.strip_prefix('/') == Some(&command.name) || is_alias(command))
 }
 
 /// Whether a message begins with a command.

@@ -1,4 +1,4 @@
-//! `openclaw gateway run`: runs the gateway in this process until a signal stops it.
+//! `openclaw gateway run`: runs the gateway in this process until a signal or a request stops it.
 
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
@@ -75,6 +75,7 @@ async fn attend(
     tell(&served, paths, output);
     let result = tokio::select! {
         () = attend_signals(&served, &mut signals, output) => Ok(Exit::Ok),
+        () = served.gateway.stop_requested() => Ok(Exit::Ok),
         missing = missing(&served) => Err(missing_servers(&missing)),
     };
     let grace = served.gateway.config().config.gateway.shutdown_grace;

@@ -5,7 +5,7 @@ use std::path::Path;
 use openclaw_gateway::mcp::summary;
 use openclaw_gateway::state::GatewayRecord;
 use openclaw_mcp::server::status::ServerStatus;
-use openclaw_protocol::client::ConnectError;
+use openclaw_protocol::client::{Client, ConnectError};
 use openclaw_protocol::config::GetParams;
 use openclaw_protocol::health::{StatusParams, StatusResult};
 use openclaw_protocol::rpc;
@@ -34,6 +34,7 @@ pub(crate) enum GatewayState {
 /// A gateway that is running and responds.
 pub(crate) struct RunningGateway {
     pub(crate) running: GatewayRecord,
+    pub(crate) client: Client,
     pub(crate) status: StatusResult,
     pub(crate) servers: Vec<ServerStatus>,
     pub(crate) agents: Vec<AgentStatus>,
@@ -82,6 +83,7 @@ pub(crate) async fn gateway_state(folder: &Path, edge: &Edge) -> GatewayState {
             let config_issues = issues.iter().map(ToString::to_string).collect();
             GatewayState::Running(Box::new(RunningGateway {
                 running,
+                client,
                 status,
                 servers,
                 agents,

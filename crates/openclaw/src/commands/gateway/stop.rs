@@ -1,14 +1,16 @@
-//! `openclaw gateway stop`: sends SIGTERM to the gateway, and waits until it has exited.
+//! `openclaw gateway stop`: requests that the gateway stops, and waits until it has exited.
 
 use std::time::Duration;
 
 use openclaw_config::Paths;
+use openclaw_protocol::config::StopParams;
+use openclaw_protocol::rpc;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::{GatewayState, gateway_state};
 use crate::commands::block_on;
-use crate::commands::link::running;
+use crate::commands::link::{look, running};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
@@ -46,9 +48,17 @@ pub(super) fn stop(edge: &Edge, output: &mut Output) -> CommandResult {
 async fn end(paths: &Paths, limit: Duration, edge: &Edge) -> Result<Option<u32>, CommandError> {
     let pid = match gateway_state(&paths.state, edge).await {
         GatewayState::Stopped => return Ok(None),
-        // The signal is sent only to a process that itself reports to be the gateway.
         GatewayState::Running(gateway) if gateway.status.pid == Some(gateway.running.pid) => {
-            gateway.running.pid
+            let pid = gateway.running.pid;
+            if let Err(error) = look::<rpc::GatewayStop>(&gateway.client, StopParams {}).await {
+                // An earlier version does not know the method. The signal is sent only to a process
+                // that itself reports to be the gateway.
+                ask_to_end(pid).map_err(|cause| {
+                    CommandError::failed(format!("cannot stop the gateway (PID {pid}): {error}"))
+                        .cause(cause)
+                })?;
+            }
+            pid
         }
         GatewayState::Running(gateway) => {
             let pid = gateway.running.pid;
@@ -61,16 +71,13 @@ async fn end(paths: &Paths, limit: Duration, edge: &Edge) -> Result<Option<u32>,
             return Err(CommandError::failed(message).cause(error).hint(hint));
         }
     };
-    ask_to_end(pid).map_err(|cause| {
-        CommandError::failed(format!("cannot send a signal to PID {pid}")).cause(cause)
-    })?;
     let deadline = Instant::now() + limit;
     while running(&paths.state, edge).is_some_and(|running| running.pid == pid) {
         if Instant::now() > deadline {
             let seconds = limit.as_secs();
             let message = format!("the gateway (PID {pid}) is still running after {seconds} s");
             return Err(CommandError::failed(message)
-                .hint("run `openclaw gateway stop` again to stop it immediately"));
+                .hint(format!("run `kill {pid}` to stop it immediately")));
         }
         sleep(EVERY).await;
     }
@@ -87,5 +94,5 @@ fn ask_to_end(pid: u32) -> Result<(), String> {
 
 #[cfg(not(unix))]
 fn ask_to_end(_: u32) -> Result<(), String> {
-    Err("signals are not supported on this system; end the process in the task manager".to_owned())
+    Err("there are no signals on this system; end the process in the task manager".to_owned())
 }

@@ -1,12 +1,13 @@
 //! Approval requests for calls and sampling: what is shown, and what an answer means (B9, B16).
 
-use openclaw_content::{Untrusted, clean_line};
+use openclaw_content::{
+    ArgumentLines, ShownArguments, Untrusted, clean_excerpt, clean_line, more_characters,
+};
 use openclaw_protocol::approvals::{
     AlwaysChoice, Approval, ApprovalKind, Decision, ListParams, RespondParams, Severity,
 };
 use openclaw_protocol::{ErrorCode, RequestError, Surface, rpc};
 
-use super::arguments::{ArgumentLines, TypedArguments};
 use super::sampling::SamplingArguments;
 use crate::commands::link::look;
 use crate::fold::fold_and_break;
@@ -19,6 +20,8 @@ const WORDS_CHARS: usize = 200;
 const ALWAYS_CHARS: usize = 600;
 /// The maximum length of the description of a changed tool: the change may be at its end.
 const CRITICAL_CHARS: usize = 2_500;
+/// The number of characters of arguments that are shown at first.
+const FIRST_CHARS: usize = 4_000;
 
 /// The letters of the approvals for later calls.
 const ALWAYS: [&str; 5] = ["a", "b", "c", "d", "e"];
@@ -56,7 +59,7 @@ pub(crate) struct ApprovalPrompt<'a> {
     approval: &'a Approval,
     /// Set if a server requests sampling.
     sampling: Option<SamplingArguments>,
-    arguments: TypedArguments,
+    arguments: ShownArguments,
     width: u16,
     wants_all: bool,
 }
@@ -67,8 +70,8 @@ impl<'a> ApprovalPrompt<'a> {
         let sampling =
             (approval.kind == ApprovalKind::Sampling).then(|| SamplingArguments::of(approval));
         let arguments = match &sampling {
-            Some(sampling) => TypedArguments::read(&sampling.texts()),
-            None => TypedArguments::read(approval.args.as_ref().map_or("{}", |args| args.get())),
+            Some(sampling) => ShownArguments::read(&sampling.texts()),
+            None => ShownArguments::read(approval.args.as_ref().map_or("{}", |args| args.get())),
         };
         Self { approval, sampling, arguments, width, wants_all: false }
     }
@@ -77,7 +80,7 @@ impl<'a> ApprovalPrompt<'a> {
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines = self.question();
         for (letter, choice) in self.always() {
-            let words = clean_line(Untrusted::new(&choice.words), ALWAYS_CHARS);
+            let words = clean_excerpt(Untrusted::new(&choice.words), ALWAYS_CHARS);
             lines.push(format!("  [{letter}] {words}"));
         }
         lines
@@ -87,8 +90,8 @@ impl<'a> ApprovalPrompt<'a> {
         if let Some(sampling) = &self.sampling {
             return self.with_arguments(sampling.head(self.approval));
         }
-        let line = |text: &str, room| clean_line(Untrusted::new(text), room);
-        let tool = line(&self.approval.tool, NAME_CHARS);
+        let line = |text: &str, room| clean_excerpt(Untrusted::new(text), room);
+        let tool = clean_line(Untrusted::new(&self.approval.tool), NAME_CHARS);
         let mark = match self.approval.severity {
             Severity::Info => FAINT,
             Severity::Warning | Severity::Critical => WARNING,
@@ -122,18 +125,18 @@ impl<'a> ApprovalPrompt<'a> {
     }
 
     fn with_arguments(&self, head: Vec<String>) -> Vec<String> {
-        let ArgumentLines { lines, hidden } = self.laid_out();
+        let ArgumentLines { first, hidden, last } = self.laid_out();
         let mut all = head;
-        all.extend(lines);
+        all.extend(first);
         if hidden > 0 {
-            let words = format!("{hidden} more characters not shown");
-            all.push(format!("  {WARNING}… {words}{WARNING:#}"));
+            all.push(format!("  {WARNING}{}{WARNING:#}", more_characters(hidden)));
         }
+        all.extend(last);
         all
     }
 
     fn laid_out(&self) -> ArgumentLines {
-        self.arguments.laid_out(self.width, self.wants_all)
+        self.arguments.lines(self.width, if self.wants_all { usize::MAX } else { FIRST_CHARS })
     }
 
     fn hides_something(&self) -> bool {
@@ -287,6 +290,7 @@ mod tests {
             allowed_decisions: allowed.to_vec(),
             always: Vec::new(),
             changes: Vec::new(),
+            whole: None,
             created_at_ms: 0,
             expires_at_ms: 0,
         }
@@ -450,15 +454,17 @@ mod tests {
 
     #[test]
     fn very_long_arguments_are_truncated_until_the_user_shows_all() {
-        let text = format!("{}THE END", "x".repeat(9_000));
+        let text = format!("{}MIDDLE{}THE END", "x".repeat(5_000), "x".repeat(4_000));
         let args = serde_json::value::to_raw_value(&serde_json::json!({ "text": text })).ok();
         let approval = Approval { args, ..approval(&[Decision::AllowOnce]) };
         let mut request = ApprovalPrompt::new(&approval, 80);
-        assert!(request.lines().join("\n").contains("5014 more characters not shown"));
+        let lines = request.lines().join("\n");
+        assert!(lines.contains(" more characters …") && lines.contains("THE END"), "{lines}");
+        assert!(!lines.contains("MIDDLE"), "{lines}");
         assert_eq!(request.choices(), "[y] once  [s] show all  (or: no, do … instead)");
         assert_eq!(request.meaning("s"), Some(TypedChoice::ShowAll));
         request.show_all();
-        assert!(request.lines().join("\n").contains("THE END"));
+        assert!(request.lines().join("\n").contains("MIDDLE"));
         assert_eq!(request.choices(), "[y] once  (or: no, do … instead)");
         assert_eq!(request.meaning("s"), None);
     }

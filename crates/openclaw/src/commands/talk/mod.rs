@@ -2,7 +2,6 @@
 
 mod answer;
 pub(crate) mod approve;
-mod arguments;
 mod call;
 mod catch_up;
 mod chat_agent;

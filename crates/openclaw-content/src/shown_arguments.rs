@@ -1,32 +1,40 @@
-//! The arguments of a call as shown for approval: complete, with hidden characters escaped.
+//! The arguments of a call as shown for approval, with hidden characters escaped.
 
-use openclaw_content::{Untrusted, clean_line};
+use crate::excerpt::beginning_of;
+use crate::label::clean_line;
+use crate::untrusted::Untrusted;
 
-/// The number of characters shown at first.
-const FIRST: usize = 4_000;
 /// The maximum length for showing all arguments in one line.
 const ONE_LINE: usize = 60;
 /// The prefix of a continuation line, and its width. Without it, a line of an argument could look
 /// like one of our own.
 const GOES_ON: &str = "  │ ";
+/// A line break in an argument, escaped and kept.
+const BREAK: &str = "\\n\n";
 const MARGIN: usize = 4;
 /// The minimum width of a line, even on a narrower terminal.
 const MIN_ROOM: usize = 20;
 
 /// The arguments of a call, each as `name=value`.
-pub(super) struct TypedArguments(Vec<String>);
+#[derive(Debug, Clone)]
+pub struct ShownArguments(Vec<String>);
 
-/// Lines of arguments, and the number of characters that are not shown.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct ArgumentLines {
-    pub(super) lines: Vec<String>,
-    pub(super) hidden: usize,
+/// Lines of arguments: all of them, or the first and the last ones.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ArgumentLines {
+    /// The first lines.
+    pub first: Vec<String>,
+    /// The number of characters that are not shown.
+    pub hidden: usize,
+    /// The last lines.
+    pub last: Vec<String>,
 }
 
-impl TypedArguments {
+impl ShownArguments {
     /// Reads the arguments from the JSON that will be sent. It is not parsed into a `Value`, which
     /// keeps only one of two members with the same name.
-    pub(super) fn read(json: &str) -> Self {
+    #[must_use]
+    pub fn read(json: &str) -> Self {
         let mut fields = vec![String::new()];
         let (mut rest, mut depth) = (json.trim(), 0_usize);
         let outer = usize::from(rest.starts_with('{'));
@@ -60,30 +68,57 @@ impl TypedArguments {
     }
 
     /// Returns all arguments in one line, if they are short.
-    pub(super) fn in_one_line(&self) -> Option<String> {
+    #[must_use]
+    pub fn in_one_line(&self) -> Option<String> {
         let line = self.0.join(", ");
         (line.chars().count() <= ONE_LINE && !line.contains('\n')).then_some(line)
     }
 
-    /// Wraps the arguments to the terminal, and truncates them unless `wants_all`.
-    pub(super) fn laid_out(&self, width: u16, wants_all: bool) -> ArgumentLines {
+    /// Returns all arguments, each on a line of its own. Further lines of an argument are marked.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.0.join("\n").replace(BREAK, &format!("{BREAK}{}", GOES_ON.trim_start_matches(' ')))
+    }
+
+    /// Wraps the arguments to a terminal of this width, and leaves lines in the middle out if there are
+    /// more than this number of characters.
+    #[must_use]
+    pub fn lines(&self, width: u16, most: usize) -> ArgumentLines {
         let room = usize::from(width).saturating_sub(MARGIN).max(MIN_ROOM);
-        let mut left = if wants_all { usize::MAX } else { FIRST };
-        let (mut lines, mut hidden) = (Vec::new(), 0);
+        let mut all = Vec::new();
         for field in &self.0 {
             let mut before = "  ";
             for line in field.lines().flat_map(|line| pieces(line, room)) {
-                let length = line.chars().count();
-                let shown: String = line.chars().take(left).collect();
-                if left > 0 {
-                    lines.push(format!("{before}{shown}"));
-                }
-                hidden += length.saturating_sub(left);
-                left = left.saturating_sub(length);
+                all.push((line.chars().count(), format!("{before}{line}")));
                 before = GOES_ON;
             }
         }
-        ArgumentLines { lines, hidden }
+        let total: usize = all.iter().map(|(length, _)| length).sum();
+        if total <= most {
+            let first = all.into_iter().map(|(_, line)| line).collect();
+            return ArgumentLines { first, ..ArgumentLines::default() };
+        }
+        let fits = |lines: &mut dyn Iterator<Item = &(usize, String)>, mut room: usize| {
+            let fit = lines.take_while(|(length, _)| match room.checked_sub(*length) {
+                Some(left) => {
+                    room = left;
+                    true
+                }
+                None => false,
+            });
+            fit.count()
+        };
+        let beginning = beginning_of(most);
+        let first = fits(&mut all.iter(), beginning);
+        let last = fits(&mut all[first..].iter().rev(), most - beginning);
+        let end = all.split_off(all.len() - last);
+        let between = all.split_off(first);
+        let shown = |lines: Vec<(usize, String)>| lines.into_iter().map(|(_, line)| line).collect();
+        ArgumentLines {
+            hidden: between.iter().map(|(length, _)| length).sum(),
+            first: shown(all),
+            last: shown(end),
+        }
     }
 }
 
@@ -122,7 +157,7 @@ fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            '\n' => shown.push_str("\\n\n"),
+            '\n' => shown.push_str(BREAK),
             '\r' => shown.push_str("\\r"),
             '\t' => shown.push_str("\\t"),
             '"' | '\\' => shown.extend(['\\', c]),
@@ -166,12 +201,12 @@ mod tests {
     use super::*;
 
     fn all(json: &str) -> Vec<String> {
-        TypedArguments::read(json).laid_out(80, true).lines
+        ShownArguments::read(json).lines(80, usize::MAX).first
     }
 
     #[test]
     fn short_arguments_stand_in_one_line() {
-        let line = |json| TypedArguments::read(json).in_one_line();
+        let line = |json| ShownArguments::read(json).in_one_line();
         assert_eq!(line(r#"{"a": 2, "b": "two"}"#).as_deref(), Some(r#"a=2, b="two""#));
         assert_eq!(line("{}").as_deref(), Some(""));
         let nested = r#"{ "a b": [1, {"c": null}], "d": {} }"#;
@@ -204,13 +239,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_counted() {
+    fn the_beginning_and_the_end_are_shown_and_what_is_between_is_counted() {
         let json = format!(r#"{{"text": "{}", "path": "end"}}"#, "x".repeat(5_000));
-        let arguments = TypedArguments::read(&json);
-        let ArgumentLines { lines, hidden } = arguments.laid_out(80, false);
-        let shown: usize =
-            lines.iter().map(|line| line.trim_start_matches([' ', '│']).chars().count()).sum();
-        assert_eq!((shown, hidden), (FIRST, 5_000 + "text=\"\"path=\"end\"".len() - FIRST));
-        assert_eq!(arguments.laid_out(80, true).hidden, 0);
+        let arguments = ShownArguments::read(&json);
+        let ArgumentLines { first, hidden, last } = arguments.lines(80, 1_000);
+        let shown: usize = first
+            .iter()
+            .chain(&last)
+            .map(|line| line.trim_start_matches([' ', '│']).chars().count())
+            .sum();
+        assert_eq!(shown + hidden, 5_000 + "text=\"\"path=\"end\"".len());
+        assert!((800..=1_000).contains(&shown), "{shown}");
+        assert!(first[0].starts_with("  text=\"xx"), "{first:?}");
+        assert_eq!(last.last().unwrap(), "  path=\"end\"");
+        assert_eq!(arguments.lines(80, usize::MAX).hidden, 0);
+        let narrow = arguments.lines(80, 10);
+        assert_eq!((narrow.first.len(), narrow.last.len()), (0, 0), "no line fits");
+    }
+
+    #[test]
+    fn a_text_has_all_arguments_with_marked_lines() {
+        let arguments = ShownArguments::read(r#"{"command": "one\n  path=two", "path": "three"}"#);
+        assert_eq!(arguments.text(), "command=\"one\\n\n│   path=two\"\npath=\"three\"");
     }
 }
