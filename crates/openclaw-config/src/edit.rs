@@ -152,6 +152,10 @@ pub(crate) fn save_text(file: &Path, text: &str) -> Result<(), EditError> {
     let write = || -> io::Result<()> {
         let target = match fs::canonicalize(file) {
             Ok(target) => target,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && file.is_symlink() => {
+                let message = "a link to a missing file";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => file.to_path_buf(),
             Err(error) => return Err(error),
         };

@@ -225,6 +225,19 @@ fn toolbox(native: Arc<dyn ToolSource>, fixed: &[Arc<dyn ToolSource>; 2]) -> Arc
     Arc::new(Toolbox::new([native].into_iter().chain(fixed.iter().cloned())))
 }
 
+/// The settings of `exec`.
+pub(crate) fn exec_settings(config: &Config, host_context: &HostContext) -> native::ExecSettings {
+    let wanted = &config.native_tools.exec;
+    let defaults = native::ExecSettings::default();
+    native::ExecSettings {
+        timeout: wanted.timeout,
+        max_timeout: defaults.max_timeout.max(wanted.timeout),
+        shell: wanted.shell.clone(),
+        environment: host_context.environment.for_child([]).into_iter().collect(),
+        guard: host_context.guard.clone(),
+    }
+}
+
 fn native_tools(
     agent: &AgentConfig,
     config: &Config,
@@ -253,11 +266,7 @@ fn native_tools(
         approvals: host_context.native_approvals.clone(),
         ..native::NativeSetup::new(workspace)
     };
-    setup.exec.timeout = wanted.exec.timeout;
-    setup.exec.max_timeout = setup.exec.max_timeout.max(wanted.exec.timeout);
-    setup.exec.shell.clone_from(&wanted.exec.shell);
-    setup.exec.environment = host_context.environment.for_child([]).into_iter().collect();
-    setup.exec.guard = host_context.guard.clone();
+    setup.exec = exec_settings(config, host_context);
     setup.web.approval = match wanted.web_fetch.approval {
         ApprovalPolicy::Auto => ApprovalRule::Auto,
         ApprovalPolicy::Always => ApprovalRule::Always,

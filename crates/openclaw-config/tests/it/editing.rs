@@ -160,7 +160,7 @@ fn what_is_not_a_regular_file_is_never_replaced() {
         (folder.path(), "a folder, not a file"),
         (socket.as_path(), "not a regular file"),
         (link.as_path(), "not a regular file"),
-        (dead_link.as_path(), "a symbolic link"),
+        (dead_link.as_path(), "a link to a missing file"),
     ] {
         let before = kind(path);
         let error = document.save(path).unwrap_err().to_string();

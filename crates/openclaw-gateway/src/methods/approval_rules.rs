@@ -19,6 +19,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use super::{Reply, RequestContext};
+use crate::agents::exec_settings;
 use crate::gateway::Gateway;
 
 /// Bytes of an id.
@@ -175,9 +176,15 @@ pub(super) async fn allow(asked: &RequestContext<'_>, params: AllowParams) -> Re
     let AllowParams { agent_id, tool, command, arguments, workspace } = params;
     let service = asked.agent(agent_id.as_deref())?;
     let native = Native::ALL.into_iter().find(|native| native.name() == tool);
+    let folder = match workspace {
+        Some(folder) if native.is_some() => canonical(&folder)?,
+        _ => service.workspace.clone(),
+    };
     let grant = match (native, command) {
         (Some(Native::Exec), Some(command)) if arguments.is_empty() => {
-            command_rule(&command).ok_or_else(no_command)?
+            let active = asked.gateway.active.load();
+            let settings = exec_settings(&active.config, &asked.gateway.host_context);
+            command_rule(&command, &settings, &folder).ok_or_else(no_command)?
         }
         (Some(Native::Exec), _) => return Err(no_command()),
         (Some(Native::WebFetch), _) => {
@@ -193,11 +200,7 @@ pub(super) async fn allow(asked: &RequestContext<'_>, params: AllowParams) -> Re
     let agent = service.config.id.to_string();
     if let Some(native) = native {
         check_names(&tool, &arguments, native.schema().get("properties"))?;
-        let workspace = match workspace {
-            Some(folder) => canonical(&folder)?,
-            None => service.workspace.clone(),
-        };
-        let key = ApprovalKey { agent, workspace: Some(workspace), session: None, tool, grant };
+        let key = ApprovalKey { agent, workspace: Some(folder), session: None, tool, grant };
         let approvals = &asked.gateway.host_context.native_approvals;
         approvals.remember(key.clone()).map_err(|error| not_saved(&error))?;
         return Ok(RulesResult { rules: vec![Stored::Native(key).rule()] });

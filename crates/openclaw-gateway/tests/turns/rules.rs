@@ -108,6 +108,10 @@ async fn calls_are_allowed_in_advance_by_prefix_and_by_argument() {
     assert_eq!(allowed["rules"][0]["words"], "exactly the command `env echo c`");
     free(&mut user, "x1", &exec("env echo c")).await;
     asked(&mut user, "x2", &exec("env echo c d")).await;
+    let outside = json!({ "tool": "exec", "command": "ls /" });
+    user.ask("approvals.allow", outside).await.unwrap();
+    free(&mut user, "x3", &exec("ls /")).await;
+    asked(&mut user, "x4", &exec("ls / -l")).await;
 
     asked(&mut user, "r3", "/call mcp_x_add {\"a\":2,\"b\":3}").await;
     let allow = json!({ "tool": "mcp_x_add", "arguments": { "a": 2 } });

@@ -107,7 +107,8 @@ fn the_hint_of_a_denied_call_can_be_pasted() {
     let place = place("auto");
     let harmless = "/call exec {\"command\":\"echo 'a b'\"}";
     let exactly = "/call exec {\"command\":\"echo 'a b' && echo c\"}";
-    for message in [CALL, harmless, exactly] {
+    let outside = "/call exec {\"command\":\"ls /\"}";
+    for message in [CALL, harmless, exactly, outside] {
         let (code, _, stderr) = place.said(&["agent", "--message", message]);
         assert_eq!(code, 4, "{stderr}");
         let (_, command) = stderr.split_once("such calls: `openclaw ").expect(&stderr);

@@ -164,9 +164,8 @@ impl Options {
         match self {
             Self::Words(words) => words.split(' ').any(|it| it == word),
             Self::Getopt { long, .. } if word.starts_with("--") => {
-                let name = word.trim_start_matches("--");
-                let name = name.split_once('=').map_or(name, |(name, _)| name);
-                !name.is_empty() && !name.starts_with('-') && long.split(' ').any(|it| it == name)
+                let name = word.split('=').next().unwrap_or(word);
+                long.split(' ').any(|it| !it.is_empty() && name.strip_prefix("--") == Some(it))
             }
             Self::Getopt { flags, values, .. } => {
                 let mut letters = word.chars().skip(1).skip_while(|it| flags.contains(*it));

@@ -243,6 +243,8 @@ fn options_that_are_combined_abbreviated_or_hidden_behind_dashes_are_not_covered
         "tail -5f a.txt",
         "ps auxe",
         "ls @a.txt --unknown",
+        "ls ----all",
+        "ls --=x",
     ] {
         assert!(!folder.covers(command), "{command}");
     }

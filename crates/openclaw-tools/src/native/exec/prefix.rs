@@ -32,25 +32,28 @@ pub(super) fn offered(command: &str, settings: &ExecSettings, folder: &Path) -> 
 }
 
 /// Returns the approval of a command in advance: of all harmless commands that begin with it, or of
-/// exactly this one if its program is not known to be harmless. `None` if there is no command.
+/// exactly this one if it is not known to be harmless in this folder. `None` if there is no command.
 ///
 /// ```
 /// # #[cfg(unix)] {
 /// use openclaw_tools::GrantRule;
-/// use openclaw_tools::native::command_rule;
+/// use openclaw_tools::native::{ExecSettings, command_rule};
 ///
+/// let folder = std::env::temp_dir();
+/// let path = ("PATH".to_owned(), "/usr/bin:/bin".to_owned());
+/// let settings = ExecSettings { environment: vec![path], ..ExecSettings::default() };
 /// let exactly = GrantRule::Command("git status".to_owned());
-/// assert_eq!(command_rule("git status"), Some(exactly));
+/// assert_eq!(command_rule("git status", &settings, &folder), Some(exactly));
 /// let prefix = GrantRule::CommandPrefix(vec!["ls".to_owned()]);
-/// assert_eq!(command_rule("ls"), Some(prefix));
+/// assert_eq!(command_rule("ls", &settings, &folder), Some(prefix));
 /// # }
 /// ```
-pub fn command_rule(command: &str) -> Option<GrantRule> {
+pub fn command_rule(command: &str, settings: &ExecSettings, folder: &Path) -> Option<GrantRule> {
     if command.trim().is_empty() {
         return None;
     }
-    let words = plain_words(command).filter(|words| words.len() <= MOST_WORDS);
-    Some(match words.filter(|words| prefix_applies(words)) {
+    let words = harmless_words(command, settings, folder);
+    Some(match words.filter(|words| words.len() <= MOST_WORDS) {
         Some(words) => GrantRule::CommandPrefix(words),
         None => GrantRule::Command(command.to_owned()),
     })
@@ -72,8 +75,8 @@ fn harmless_words(command: &str, settings: &ExecSettings, folder: &Path) -> Opti
     let words = plain_words(command).filter(|words| prefix_applies(words))?;
     let search_path = settings.environment.iter().find(|(name, _)| name == "PATH");
     let search_path = search_path.map(|(_, value)| value.as_str());
-    let program = words.first()?;
-    (is_installed(program, search_path, folder) && is_harmless(&words, folder)).then_some(words)
+    let is_installed = is_installed(words.first()?, search_path, folder);
+    (is_installed && is_harmless(&words, folder)).then_some(words)
 }
 
 #[cfg(all(test, unix))]
@@ -120,12 +123,26 @@ mod tests {
 
     #[test]
     fn a_command_that_is_not_known_to_be_harmless_is_allowed_exactly() {
-        assert_eq!(command_rule("ls  '-l'"), Some(prefix(&["ls", "-l"])));
-        for command in ["git status", "sudo ls", "echo a; id", "ls *", "A=b ls", "sh -c", "./ls"] {
-            assert_eq!(command_rule(command), Some(exactly(command)));
+        let folder = tempfile::tempdir().unwrap();
+        let rule = |command: &str| command_rule(command, &settings(), folder.path());
+        assert_eq!(rule("ls  '-l'"), Some(prefix(&["ls", "-l"])));
+        for command in [
+            "git status",
+            "sudo ls",
+            "echo a; id",
+            "ls *",
+            "A=b ls",
+            "sh -c",
+            "./ls",
+            "cat /etc/hostname",
+            "sort -o x y",
+            "ls a b c d e f g h",
+        ] {
+            assert_eq!(rule(command), Some(exactly(command)));
         }
-        assert_eq!(command_rule("ls a b c d e f g h"), Some(exactly("ls a b c d e f g h")));
-        assert_eq!(command_rule("  "), None);
+        let no_path = ExecSettings::default();
+        assert_eq!(command_rule("ls", &no_path, folder.path()), Some(exactly("ls")));
+        assert_eq!(rule("  "), None);
         assert!(prefix_applies(&["ls".to_owned()]) && !prefix_applies(&["git".to_owned()]));
         assert!(!prefix_applies(&[]));
     }
