@@ -137,6 +137,10 @@ impl Authorizer {
                 let renewed = renewed(grant, response);
                 store.save(&lease, &renewed).await?;
                 tracing::debug!(server = %self.0.key.server, "renewed the token");
+                if !self.allows(&renewed) {
+                    self.adopt(None);
+                    return Err(AuthError::LoginRequired);
+                }
                 let renewed = Arc::new(renewed);
                 self.adopt(Some(Arc::clone(&renewed)));
                 Ok(renewed)

@@ -13,6 +13,7 @@ use zeroize::Zeroizing;
 
 use super::envelope::{Damage, EnvelopeKind};
 use super::key::{KeyOptions, KeyPlace, Keys};
+use super::key_file::blocking;
 use super::sealed::{SealedFiles, unusable};
 use super::{GrantList, GrantLock, GrantStore, PendingLogin, Record, StoredGrant, Version};
 use crate::error::AuthError;
@@ -101,8 +102,9 @@ impl GrantStore for FileStore {
     async fn recover(&self, lease: &GrantLock) -> Result<Option<Grant>, AuthError> {
         let Some(stored) = self.load(lease.key()).await? else { return Ok(None) };
         let mut newest: Option<Grant> = None;
-        for content in self.files.unfinished(lease, EnvelopeKind::Grant).await {
-            let Ok(found) = self.parse(lease.key(), &content, stored.version) else { continue };
+        let unfinished = self.files.unfinished(lease, EnvelopeKind::Grant).await;
+        for (_, content) in &unfinished {
+            let Ok(found) = self.parse(lease.key(), content, stored.version) else { continue };
             let (grant, than) = (found.grant, newest.as_ref().unwrap_or(&stored.grant));
             // Of the same login, and not the stored one with its mark.
             if found.refreshing_since.is_none()
@@ -115,6 +117,10 @@ impl GrantStore for FileStore {
         }
         if let Some(grant) = &newest {
             self.save(lease, grant).await?;
+        }
+        // Otherwise they would be considered again after another crash.
+        for (path, _) in unfinished {
+            let _ = blocking(move || std::fs::remove_file(path)).await;
         }
         Ok(newest)
     }

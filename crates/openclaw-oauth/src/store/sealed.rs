@@ -135,13 +135,13 @@ impl SealedFiles {
         Ok(version(&bytes))
     }
 
-    /// Returns the contents of one owner's files whose writers were killed before the file had its name.
+    /// Returns paths and contents of one owner's files whose writers were killed before the file had its name.
     /// The writers held the lease, so none of them is still running.
     pub(super) async fn unfinished(
         &self,
         lease: &GrantLock,
         kind: EnvelopeKind,
-    ) -> Vec<Zeroizing<Vec<u8>>> {
+    ) -> Vec<(PathBuf, Zeroizing<Vec<u8>>)> {
         let folder = self.folder.clone();
         let paths = blocking(move || Ok(openclaw_files::unfinished(&folder))).await;
         let mut found = Vec::new();
@@ -150,7 +150,8 @@ impl SealedFiles {
             let Ok(bytes) = read(path.clone()).await else { continue };
             let Ok(envelope) = StoredEnvelope::parse(&bytes) else { continue };
             if envelope.owner() == *lease.key() {
-                found.extend(self.open(&path, &envelope, lease.key(), kind).await);
+                let content = self.open(&path, &envelope, lease.key(), kind).await;
+                found.extend(content.ok().map(|content| (path, content)));
             }
         }
         found

@@ -131,8 +131,15 @@ async fn always_uses_no_unbound_token_and_never_no_bound_one() {
     // A connection that waits for a login does not take the stored token for a new one.
     assert!(!never.has_another_token().await && always.in_use().is_some());
 
-    // An authorization server that binds no tokens.
+    // An authorization server that binds no tokens, or no longer.
+    login(&always).await.unwrap();
     server.change(|script| script.binds_tokens = false);
+    let before = server.count(Endpoint::Mcp);
+    assert_login_required(&always, &server).await;
+    assert_login_required(&always, &server).await;
+    let sent = &server.requests(Endpoint::Mcp)[before..];
+    let is_bearer = |header: &String| header.starts_with("Bearer");
+    assert!(!sent.iter().any(|it| it.headers.get("authorization").is_some_and(is_bearer)));
     let error = login(&always).await.unwrap_err();
     assert!(matches!(error, AuthError::Unsupported { .. }), "{error}");
     assert!(error.to_string().contains("`auth.dpop`"), "{error}");

@@ -133,6 +133,17 @@ async fn killed_after_the_new_token_is_saved() {
 async fn killed_before_the_new_token_has_its_name() {
     killed_at(("written", false), true, [1, 0], Next::Works).await;
     killed_at(("written", true), true, [1, 0], Next::Works).await;
+    // Twice in the same login: what was left the first time is not considered again.
+    let (server, state) = start(false).await;
+    for _ in 0..2 {
+        let mut child = Child::start(Role::StopAt("written".into()), &server.url(), state.path());
+        child.expect("written");
+        child.kill();
+        assert_eq!(call(&client(&server, state.path()), &server.url()).await.unwrap(), 200);
+        server.expire_access_tokens();
+    }
+    assert_eq!(call(&client(&server, state.path()), &server.url()).await.unwrap(), 200);
+    assert_eq!(server.count(Endpoint::Refresh), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
