@@ -8,6 +8,7 @@
 
 mod automaton;
 mod boundary;
+mod clean;
 mod finding;
 mod fold;
 mod fragments;
@@ -27,6 +28,7 @@ mod text;
 mod untrusted;
 
 pub use boundary::{Boundary, NoRandomness};
+pub use clean::{clean_json, clean_text, is_clean_text};
 pub use finding::{Finding, Findings, Suspicion};
 pub use inspect::{inspect, label};
 pub use json::JsonRenderer;

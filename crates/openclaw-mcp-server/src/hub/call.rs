@@ -40,7 +40,8 @@ impl Resolve for ClientTools<'_> {
         // A server that is still connecting may have it.
         Resolving::Later(Box::pin(async move {
             let _ = self.0.connected_view().await;
-            self.find(name).ok_or_else(|| unknown(name, ""))
+            let hint = || self.0.view().map(|view| view.about_unknown(name)).unwrap_or_default();
+            self.find(name).ok_or_else(|| unknown(name, &hint()))
         }))
     }
 }
@@ -51,7 +52,7 @@ struct ViewedTools<'a>(&'a HubView);
 impl Resolve for ViewedTools<'_> {
     fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a> {
         let tool = self.0.tool(name).map(|tool| Arc::clone(tool) as Arc<dyn Tool>);
-        Resolving::Now(tool.ok_or_else(|| unknown(name, "")))
+        Resolving::Now(tool.ok_or_else(|| unknown(name, &self.0.about_unknown(name))))
     }
 }
 

@@ -294,8 +294,8 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let all = self.view(&context).await?.resources();
-        let entries = all.into_iter().map(|of| typed(json!(of.entry)));
+        let view = self.view(&context).await?;
+        let entries = view.resources().into_iter().map(|of| typed(view.listed(json!(of.entry))));
         Ok(ListResourcesResult::with_all_items(entries.collect::<Result<_, _>>()?))
     }
 
@@ -304,8 +304,8 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let all = self.view(&context).await?.templates();
-        let entries = all.into_iter().map(|of| typed(json!(of.entry)));
+        let view = self.view(&context).await?;
+        let entries = view.templates().into_iter().map(|of| typed(view.listed(json!(of.entry))));
         Ok(ListResourceTemplatesResult::with_all_items(entries.collect::<Result<_, _>>()?))
     }
 
@@ -348,11 +348,11 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let all = self.view(&context).await?.prompts();
-        let entries = all.into_iter().map(|prompt| {
+        let view = self.view(&context).await?;
+        let entries = view.prompts().into_iter().map(|prompt| {
             let mut entry = json!(prompt.entry);
             entry["name"] = json!(prompt.name);
-            typed(entry)
+            typed(view.listed(entry))
         });
         Ok(ListPromptsResult::with_all_items(entries.collect::<Result<_, _>>()?))
     }
@@ -366,7 +366,8 @@ impl ServerHandler for Handler {
         let prompt = view.prompt(&request.name);
         let prompt = prompt.ok_or_else(|| {
             let name = clean_line(Untrusted::new(&request.name), MAX_NAME);
-            ErrorData::invalid_params(format!("unknown prompt `{name}`"), None)
+            let hint = view.about_unknown_prompt(&request.name);
+            ErrorData::invalid_params(format!("unknown prompt `{name}`.{hint}"), None)
         })?;
         let modern = Self::modern(&context, &request);
         let given = request.arguments.unwrap_or_default().into_iter();

@@ -76,7 +76,7 @@ pub(crate) fn begin(
     stream
 }
 
-fn send_to(
+pub(crate) fn send_to(
     gateway: &RunningGateway,
     path: &str,
     method: &str,

@@ -6,6 +6,7 @@
 
 mod asks;
 mod bad_input;
+mod clean;
 mod clients;
 #[path = "../common/mod.rs"]
 mod common;
