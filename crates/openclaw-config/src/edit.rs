@@ -148,7 +148,7 @@ impl Document {
 /// Writes a text to a file as [`Document::save`] does.
 pub(crate) fn save_text(file: &Path, text: &str) -> Result<(), EditError> {
     let write = || -> io::Result<()> {
-        let target = match fs::canonicalize(file) {
+        let target = match dunce::canonicalize(file) {
             Ok(target) => target,
             Err(error) if error.kind() == io::ErrorKind::NotFound => file.to_path_buf(),
             Err(error) => return Err(error),

@@ -130,18 +130,18 @@ impl HubView {
     /// Returns what became of a tool that had this name: the end of an error message.
     pub(super) fn about_unknown(&self, name: &str) -> String {
         let now = self.tools().filter(|(_, tool)| tool.listed().name == name);
-        let now = now.map(|(name, _)| name.to_owned()).collect();
-        self.about(&self.own_names.tools, name, now)
+        let now: Vec<String> = now.map(|(name, _)| name.to_owned()).collect();
+        self.about(&self.own_names.tools, name, &now)
     }
 
     /// Like [`about_unknown`](Self::about_unknown), for a prompt.
     pub(super) fn about_unknown_prompt(&self, name: &str) -> String {
         let now = self.prompts().into_iter().filter(|prompt| prompt.entry.name == name);
-        let now = now.map(|prompt| prompt.name).collect();
-        self.about(&self.own_names.prompts, name, now)
+        let now: Vec<String> = now.map(|prompt| prompt.name).collect();
+        self.about(&self.own_names.prompts, name, &now)
     }
 
-    fn about(&self, claims: &NameClaims, name: &str, now: Vec<String>) -> String {
+    fn about(&self, claims: &NameClaims, name: &str, now: &[String]) -> String {
         let had = claims.claimants(name, |server| self.is_chosen(server)).join(", ");
         match (had.is_empty(), now.is_empty()) {
             (true, _) => String::new(),

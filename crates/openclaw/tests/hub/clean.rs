@@ -99,7 +99,7 @@ fn requests() -> Vec<(&'static str, Value)> {
         call("mcp_form_echo", text.clone()),
         call("mcp_new_form_echo", text.clone()),
         call("mcp_sample_echo", text.clone()),
-        call("mcp_new_sample_echo", text.clone()),
+        call("mcp_new_sample_echo", text),
         call("mcp_old_unheard_of", json!({})),
         call("mcp_old_echo", json!({ "text": 7 })),
         ("resources/read", json!({ "uri": "test://greeting" })),
