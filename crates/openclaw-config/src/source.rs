@@ -191,5 +191,5 @@ pub fn read_text(path: &Path) -> Result<String, ReadError> {
 
 /// Returns the canonical form of `path`, or `path` itself if it cannot be resolved.
 pub(crate) fn canonical(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+    dunce::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }

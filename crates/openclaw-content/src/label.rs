@@ -127,7 +127,7 @@ fn clean_word(text: &str, signs: &str, max_chars: usize) -> String {
 }
 
 /// Truncates the text to a number of characters.
-fn cut(mut text: String, max_chars: usize) -> String {
+pub(crate) fn cut(mut text: String, max_chars: usize) -> String {
     // A text has no more characters than bytes.
     if text.len() <= max_chars {
         return text;
@@ -144,7 +144,7 @@ fn cut(mut text: String, max_chars: usize) -> String {
 }
 
 /// Whether a character is invisible or changes the direction of the text.
-fn is_invisible(c: char) -> bool {
+pub(crate) fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}'

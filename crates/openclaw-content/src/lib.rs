@@ -8,6 +8,7 @@
 
 mod automaton;
 mod boundary;
+mod clean;
 mod excerpt;
 mod finding;
 mod fold;
@@ -30,6 +31,7 @@ mod text;
 mod untrusted;
 
 pub use boundary::{Boundary, NoRandomness};
+pub use clean::{clean_json, clean_text, is_clean_text};
 pub use excerpt::{clean_excerpt, excerpt, more_characters};
 pub use finding::{Finding, Findings, Suspicion};
 pub use inspect::{inspect, label};

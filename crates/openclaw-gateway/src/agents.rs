@@ -127,7 +127,7 @@ impl ActiveConfig {
         agent: &Arc<AgentRuntime>,
         folder: &Path,
     ) -> Result<Arc<AgentRuntime>, NativeToolsError> {
-        let folder = folder.canonicalize()?;
+        let folder = dunce::canonicalize(folder)?;
         if agent.workspace == folder {
             return Ok(Arc::clone(agent));
         }

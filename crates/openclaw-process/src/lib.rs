@@ -14,6 +14,7 @@ pub mod guard;
 mod guard_process;
 #[cfg(unix)]
 mod lineage;
+pub mod program;
 #[cfg(unix)]
 mod serve;
 #[cfg(unix)]

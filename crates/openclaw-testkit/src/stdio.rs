@@ -1,6 +1,8 @@
 //! The stdio transport: lines in, lines out, on one thread, with one write for all requests that were
 //! read together.
 
+mod spoil;
+
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::sync::{Arc, Mutex};
@@ -101,6 +103,9 @@ impl Pipe {
 
 impl Outbox for Pipe {
     fn send(&self, mut message: Vec<u8>) {
+        if let Some(text) = &self.script.spoiled_with {
+            message = spoil::spoiled(&message, text);
+        }
         let mut state = lock(&self.state);
         if !self.plain {
             state.junk(&self.script);

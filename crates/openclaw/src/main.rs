@@ -35,11 +35,14 @@ use crate::telemetry::Telemetry;
 
 /// How long the last log lines may take to be written.
 const LAST_LINES: Duration = Duration::from_secs(1);
-/// The memory for reading a PDF, in bytes, and the processor time, in seconds.
-#[cfg(unix)]
+/// The memory for reading a PDF, in bytes, and the processor time, in seconds; on Windows, the time.
 const PDF_MEMORY: u64 = 1024 * 1024 * 1024;
-#[cfg(unix)]
 const PDF_SECONDS: u64 = 20;
+
+/// Limits the memory of the process that reads a PDF. A job object could, too, but not without `unsafe`.
+#[cfg(windows)]
+#[global_allocator]
+static MEMORY: cap::Cap<std::alloc::System> = cap::Cap::new(std::alloc::System, usize::MAX);
 
 fn main() -> std::process::ExitCode {
     // Checked first: a guard is started for every process with servers, and needs nothing else.
@@ -90,6 +93,19 @@ fn read_pdf() -> std::process::ExitCode {
             if setrlimit(resource, limit, limit).is_err() {
                 return Exit::Failed.into();
             }
+        }
+    }
+    #[cfg(windows)]
+    {
+        let limited =
+            usize::try_from(PDF_MEMORY).is_ok_and(|limit| MEMORY.set_limit(limit).is_ok());
+        // The parent ends the process after this time, unless it has ended itself.
+        let ended = std::thread::Builder::new().spawn(|| {
+            std::thread::sleep(Duration::from_secs(PDF_SECONDS));
+            std::process::abort();
+        });
+        if !limited || ended.is_err() {
+            return Exit::Failed.into();
         }
     }
     let done = openclaw_mcp_server::extract_pdf(std::io::stdin().lock(), std::io::stdout().lock());

@@ -26,9 +26,10 @@ const EXIT: Duration = Duration::from_secs(1);
 pub(crate) enum SignalAction {
     /// SIGINT or Ctrl-C: cancel the current operation.
     Interrupt,
-    /// SIGTERM: exit.
+    /// SIGTERM; on Windows Ctrl-Break, a closed window, logoff and shutdown: exit.
     End,
-    /// SIGHUP: the terminal was closed; a gateway reloads its configuration.
+    /// SIGHUP: the terminal was closed; a gateway reloads its configuration. Not on Windows.
+    #[cfg_attr(windows, expect(dead_code, reason = "Windows reports only ends"))]
     HangUp,
 }
 
@@ -145,7 +146,17 @@ struct Handlers {
     #[cfg(unix)]
     signals: [tokio::signal::unix::Signal; 3],
     #[cfg(windows)]
+    console: ConsoleEvents,
+}
+
+/// What Windows reports to a program with a console.
+#[cfg(windows)]
+struct ConsoleEvents {
     ctrl_c: tokio::signal::windows::CtrlC,
+    ctrl_break: tokio::signal::windows::CtrlBreak,
+    closed: tokio::signal::windows::CtrlClose,
+    logoff: tokio::signal::windows::CtrlLogoff,
+    shutdown: tokio::signal::windows::CtrlShutdown,
 }
 
 impl Handlers {
@@ -162,7 +173,15 @@ impl Handlers {
 
     #[cfg(windows)]
     fn install() -> io::Result<Self> {
-        Ok(Self { ctrl_c: tokio::signal::windows::ctrl_c()? })
+        use tokio::signal::windows::{ctrl_break, ctrl_c, ctrl_close, ctrl_logoff, ctrl_shutdown};
+        let console = ConsoleEvents {
+            ctrl_c: ctrl_c()?,
+            ctrl_break: ctrl_break()?,
+            closed: ctrl_close()?,
+            logoff: ctrl_logoff()?,
+            shutdown: ctrl_shutdown()?,
+        };
+        Ok(Self { console })
     }
 
     /// Waits for the next signal. Cancel-safe.
@@ -178,8 +197,15 @@ impl Handlers {
         }
         #[cfg(windows)]
         {
-            self.ctrl_c.recv().await;
-            SignalAction::Interrupt
+            let ConsoleEvents { ctrl_c, ctrl_break, closed, logoff, shutdown } = &mut self.console;
+            // After the last three, Windows ends the process within some seconds.
+            tokio::select! {
+                _ = ctrl_c.recv() => SignalAction::Interrupt,
+                _ = ctrl_break.recv() => SignalAction::End,
+                _ = closed.recv() => SignalAction::End,
+                _ = logoff.recv() => SignalAction::End,
+                _ = shutdown.recv() => SignalAction::End,
+            }
         }
     }
 }

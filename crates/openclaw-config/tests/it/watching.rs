@@ -22,7 +22,7 @@ impl Folder {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.path().canonicalize().unwrap().join(name)
+        dunce::canonicalize(self.0.path()).unwrap().join(name)
     }
 
     fn write(&self, name: &str, text: &str) {

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures_util::future::BoxFuture;
+use openclaw_content::clean_json;
 use openclaw_mcp::connection::client::{
     CallInProgress, Downstream, ElicitationAnswer, ElicitationRequest, SamplingRequest,
 };
@@ -28,6 +29,8 @@ const UNCLEAR: &str = "the server is processing calls of several clients, and do
                        them it asks";
 /// The beginning of the names of clients' sessions. The keys of all others name an agent or a caller.
 const HUB_SESSION: &str = "hub:";
+/// Maximum length of a text in a log message, in characters.
+const LOG_CHARS: usize = 4_000;
 /// How many changes of resources are kept for a slow client; it loses the oldest.
 const MAX_UPDATES: usize = 256;
 
@@ -53,14 +56,16 @@ struct CallOf {
     /// The number of the client; `None` for one that several programs may share.
     client: Option<u64>,
     answers: Arc<dyn AskableClient>,
+    /// Whether texts of servers are sanitized for it.
+    wraps: bool,
 }
 
 /// Whom a server's request concerns.
 enum Concerned {
     /// No client.
     NoClient,
-    /// A client.
-    Client(Arc<dyn AskableClient>),
+    /// A client, and whether texts of servers are sanitized for it.
+    Client(Arc<dyn AskableClient>, bool),
     /// Unknown.
     Unclear,
 }
@@ -92,10 +97,11 @@ impl Asks {
         self: &Arc<Self>,
         client: Option<u64>,
         answers: Arc<dyn AskableClient>,
+        wraps: bool,
     ) -> CallScope {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let session = format!("{HUB_SESSION}{number}");
-        self.calls().insert(session.clone(), CallOf { client, answers });
+        self.calls().insert(session.clone(), CallOf { client, answers, wraps });
         CallScope { asks: Arc::clone(self), session }
     }
 
@@ -119,7 +125,7 @@ impl Asks {
     ) -> Option<BoxFuture<'static, ElicitationAnswer>> {
         let client = match self.concerned(&asked.calls) {
             Concerned::NoClient => return None,
-            Concerned::Client(client) => client,
+            Concerned::Client(client, _) => client,
             Concerned::Unclear => {
                 refused(&asked.server, "an elicitation");
                 return Some(Box::pin(ready(ElicitationAnswer::Cancel)));
@@ -138,15 +144,20 @@ impl Asks {
     /// Passes a sampling request to the client that it concerns; `None` if it concerns none. It fails
     /// if that is unknown.
     pub fn sample(&self, asked: &SamplingRequest) -> Option<BoxFuture<'static, ClientAnswer>> {
-        let client = match self.concerned(&asked.calls) {
+        let (client, wraps) = match self.concerned(&asked.calls) {
             Concerned::NoClient => return None,
-            Concerned::Client(client) => client,
+            Concerned::Client(client, wraps) => (client, wraps),
             Concerned::Unclear => {
                 refused(&asked.server, "a sampling request");
                 return Some(Box::pin(ready(Err(UNCLEAR.to_owned()))));
             }
         };
-        let question = ClientQuestion { method: SAMPLE, params: asked.params.clone() };
+        let mut params = asked.params.clone();
+        if wraps {
+            // Not bounded further: it is the context of a model.
+            clean_json(&mut params, usize::MAX);
+        }
+        let question = ClientQuestion { method: SAMPLE, params };
         Some(Box::pin(async move { ask_if_able(&*client, question).await }))
     }
 
@@ -170,7 +181,7 @@ impl Asks {
             None => false,
         };
         match in_progress.iter().all(is_same) {
-            true => Concerned::Client(Arc::clone(&newest.answers)),
+            true => Concerned::Client(Arc::clone(&newest.answers), newest.wraps),
             false => Concerned::Unclear,
         }
     }
@@ -189,11 +200,16 @@ impl Asks {
     }
 }
 
-/// A log message that names its server, unless it names its logger.
-fn named(server: &str, message: &Value) -> Value {
+/// A log message that names its server, unless it names its logger. Its texts are sanitized if the client
+/// gets all texts sanitized.
+fn named(server: &str, message: &Value, wraps: bool) -> Value {
     let mut message = message.clone();
     if let Value::Object(members) = &mut message {
         members.entry("logger").or_insert_with(|| Value::from(server));
+        if wraps {
+            members.retain(|name, _| matches!(name.as_str(), "level" | "logger" | "data"));
+            clean_json(&mut message, LOG_CHARS);
+        }
     }
     message
 }
@@ -201,12 +217,13 @@ fn named(server: &str, message: &Value) -> Value {
 impl Downstream for Asks {
     fn logged(&self, server: &str, calls: &[CallInProgress], message: &Value) {
         match self.concerned(calls) {
-            Concerned::Client(client) => client.log(&named(server, message)),
+            Concerned::Client(client, wraps) => client.log(&named(server, message, wraps)),
             // Outside a call it concerns every client; not the ones that another caller's call
             // caused.
             Concerned::NoClient if calls.is_empty() => {
-                let message = named(server, message);
-                self.each_listener(|it| it.logged(server, &message));
+                self.each_listener(|it| {
+                    it.logged(server, &named(server, message, it.options.wrap));
+                });
             }
             Concerned::NoClient | Concerned::Unclear => {}
         }
@@ -221,7 +238,7 @@ impl Downstream for Asks {
         let concerned = self.concerned(calls);
         let question = ClientQuestion { method: ROOTS, params: json!({}) };
         Box::pin(async move {
-            let Concerned::Client(client) = concerned else { return None };
+            let Concerned::Client(client, _) = concerned else { return None };
             ask_if_able(&*client, question).await.ok()
         })
     }
@@ -255,7 +272,7 @@ mod tests {
 
     fn client(asks: &Arc<Asks>, number: Option<u64>, form: bool) -> (CallScope, CallEvents) {
         let (task, events) = ReplyingTask::new(Abilities { form, ..Abilities::default() });
-        (asks.register(number, task), events)
+        (asks.register(number, task, true), events)
     }
 
     #[tokio::test]

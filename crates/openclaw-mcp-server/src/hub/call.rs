@@ -43,7 +43,8 @@ impl Resolve for ClientTools<'_> {
         // A server that is still connecting may have it.
         Resolving::Later(Box::pin(async move {
             let _ = self.client.connected_view().await;
-            self.find(name).ok_or_else(|| unknown(name, ""))
+            let hint = || self.client.view().map(|view| view.about_unknown(name));
+            self.find(name).ok_or_else(|| unknown(name, &hint().unwrap_or_default()))
         }))
     }
 }
@@ -60,7 +61,7 @@ impl Resolve for ViewedTools<'_> {
             .view
             .tool_for(name, self.shows_pages)
             .map(|tool| Arc::clone(tool) as Arc<dyn Tool>);
-        Resolving::Now(tool.ok_or_else(|| unknown(name, "")))
+        Resolving::Now(tool.ok_or_else(|| unknown(name, &self.view.about_unknown(name))))
     }
 }
 

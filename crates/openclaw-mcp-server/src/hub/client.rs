@@ -259,7 +259,11 @@ impl HubClient {
         if let Some(view) = kept.as_ref().filter(|view| view.is_current(agent)) {
             return Arc::clone(view);
         }
-        let view = Arc::new(HubView::of(Arc::clone(agent), &self.options));
+        let view = Arc::new(HubView::of(
+            Arc::clone(agent),
+            &self.options,
+            self.hub.own_names(&self.agent),
+        ));
         *kept = Some(Arc::clone(&view));
         view
     }
@@ -320,7 +324,7 @@ impl HubClient {
     /// Registers what answers for it during the calls of a new session.
     pub(super) fn scope_of(&self, answers: Arc<dyn AskableClient>) -> CallScope {
         let client = (!self.is_shared).then_some(self.number);
-        self.hub.asks.register(client, answers)
+        self.hub.asks.register(client, answers, self.options.wrap)
     }
 
     /// Sets the level of the log messages that it receives.

@@ -436,7 +436,8 @@ impl ServerHandler for Handler {
         let prompt = view.prompt(&request.name);
         let prompt = prompt.ok_or_else(|| {
             let name = clean_line(Untrusted::new(&request.name), MAX_NAME);
-            ErrorData::invalid_params(format!("unknown prompt `{name}`"), None)
+            let hint = view.about_unknown_prompt(&request.name);
+            ErrorData::invalid_params(format!("unknown prompt `{name}`.{hint}"), None)
         })?;
         let modern = Self::modern(&context, &request);
         let given = request.arguments.unwrap_or_default().into_iter();

@@ -12,6 +12,7 @@ pub(crate) mod answers;
 pub(crate) mod approver;
 pub mod asks;
 mod call;
+mod clean;
 mod client;
 mod handler;
 pub mod http;
@@ -33,9 +34,10 @@ mod skills;
 mod slow_lane;
 mod view;
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use openclaw_budget::ByteBudget;
 use openclaw_mcp::fleet::Fleet;
@@ -48,6 +50,7 @@ use asks::Asks;
 use client::HubClient;
 pub use options::{BadOption, HubClientOptions};
 use parked::Parked;
+use view::OwnNames;
 
 /// The standard streams of this process, for [`lines::serve`].
 pub fn stdio() -> (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send) {
@@ -94,6 +97,8 @@ pub struct Hub {
     asks: Arc<Asks>,
     parked: Parked<running::RunningCall>,
     next_client: AtomicU64,
+    /// By the id of the agent.
+    own_names: Mutex<HashMap<String, Arc<OwnNames>>>,
 }
 
 impl fmt::Debug for Hub {
@@ -122,7 +127,8 @@ impl Hub {
     /// Creates a hub. `asks` must be the one that the fleet was started with.
     pub fn new(fleet: Arc<Fleet>, agents: Arc<dyn Agents>, asks: Arc<Asks>) -> Arc<Self> {
         let (parked, next_client) = (Parked::default(), AtomicU64::new(1));
-        Arc::new(Self { fleet, agents, asks, parked, next_client })
+        let own_names = Mutex::default();
+        Arc::new(Self { fleet, agents, asks, parked, next_client, own_names })
     }
 
     /// Checks that a client with these options can be served.
@@ -180,6 +186,12 @@ impl Hub {
             Some(server) => Err(HubError::UnknownServer { agent, server: server.clone() }),
             None => Ok(agent),
         }
+    }
+
+    /// Returns the servers' own names for what clients of an agent have been offered.
+    fn own_names(&self, agent: &str) -> Arc<OwnNames> {
+        let mut all = self.own_names.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(agent.to_owned()).or_default())
     }
 
     fn agent_tools(&self, id: &str) -> Option<Arc<AgentTools>> {

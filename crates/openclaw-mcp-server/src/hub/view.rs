@@ -4,12 +4,13 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::call::library::ServerEntry;
+use openclaw_content::{Untrusted, clean_json, clean_line, is_clean_text};
+use openclaw_mcp::call::library::{PromptCommand, ServerEntry};
 use openclaw_mcp::call::permission::fits;
 use openclaw_mcp::connection::ServerIntroduction;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::catalogue::{Catalogue, CatalogueTool};
+use openclaw_mcp::fleet::claims::NameClaims;
 use openclaw_mcp::inventory::listing::{
     ListedPrompt, ListedResource, ListedSkill, ListedTemplate, app,
 };
@@ -17,6 +18,7 @@ use openclaw_tools::Tool as _;
 use openclaw_tools::search::seen_by_model;
 use serde_json::{Map, Value, json};
 
+use super::clean::clean_entry;
 use super::options::HubClientOptions;
 use super::shape::shape;
 
@@ -25,6 +27,18 @@ const HINTS: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "
 
 /// Maximum length of a title, in characters.
 const MAX_TITLE: usize = 600;
+/// Maximum length of an own name or an address, in characters.
+const MAX_NAME: usize = 8_192;
+
+/// Which servers have offered something by their own name for it, to clients with the rights of one
+/// agent. It outlives configurations: a client that knows a name must not reach another server by it.
+#[derive(Debug, Default)]
+pub(super) struct OwnNames {
+    tools: NameClaims,
+    prompts: NameClaims,
+    /// Addresses of resources, and templates.
+    addresses: NameClaims,
+}
 
 /// The tools, resources and prompts of a client at one point in time.
 #[derive(Debug)]
@@ -36,6 +50,9 @@ pub(super) struct HubView {
     /// Sorted by name.
     names: Vec<String>,
     servers: BTreeSet<String>,
+    /// The servers that the client has chosen; all if empty.
+    chosen: Vec<String>,
+    own_names: Arc<OwnNames>,
     is_prefixed: bool,
     wraps: bool,
 }
@@ -49,33 +66,99 @@ pub(super) struct NamedPrompt {
 }
 
 impl HubView {
-    pub(super) fn of(agent: Arc<AgentTools>, options: &HubClientOptions) -> Self {
+    pub(super) fn of(
+        agent: Arc<AgentTools>,
+        options: &HubClientOptions,
+        own_names: Arc<OwnNames>,
+    ) -> Self {
         let catalogue = agent.catalogue();
         let running = agent.servers().iter().map(|server| server.name().to_string());
-        let is_offered = |name: &String| {
-            options.servers.is_empty() || options.servers.iter().any(|it| it == name)
-        };
-        let servers: BTreeSet<String> = running.filter(is_offered).collect();
+        let chosen = options.servers.clone();
+        let is_chosen = |name: &String| chosen.is_empty() || chosen.contains(name);
+        let servers: BTreeSet<String> = running.filter(is_chosen).collect();
         let is_prefixed = options.prefix && servers.len() != 1;
-        let offered: Vec<&Arc<CatalogueTool>> = catalogue
-            .allowed()
-            .filter(|tool| servers.contains(tool.server().name().as_str()))
-            .collect();
+        let (tools, names, wraps) = (HashMap::new(), Vec::new(), options.wrap);
+        let mut view =
+            Self { agent, catalogue, tools, names, servers, chosen, own_names, is_prefixed, wraps };
+        view.tools = view.named_tools();
+        view.names = view.tools.keys().cloned().collect();
+        view.names.sort();
+        view
+    }
+
+    /// The tools by the names that the client knows.
+    fn named_tools(&self) -> HashMap<String, Arc<CatalogueTool>> {
+        let is_offered =
+            |tool: &&Arc<CatalogueTool>| self.servers.contains(tool.server().name().as_str());
+        let offered: Vec<&Arc<CatalogueTool>> =
+            self.catalogue.allowed().filter(is_offered).collect();
         let mut counts: HashMap<&str, usize> = HashMap::new();
         for tool in &offered {
             *counts.entry(&tool.listed().name).or_default() += 1;
         }
-        let named = offered.iter().map(|tool| {
+        let claims = &self.own_names.tools;
+        let claimed = |tool: &CatalogueTool| {
+            !self.is_prefixed && claims.claim(&tool.listed().name, tool.server().name().as_str())
+        };
+        // All claims come first.
+        let claimed: Vec<bool> = offered.iter().map(|tool| claimed(tool)).collect();
+        let named = offered.iter().zip(claimed).map(|(tool, is_claimed)| {
             let own = tool.listed().name.as_str();
-            let is_own = !is_prefixed && counts.get(own) == Some(&1);
+            let is_another = self.catalogue.get(own).is_some_and(|it| !Arc::ptr_eq(it, tool));
+            let is_own = is_claimed
+                && !is_another
+                && counts.get(own) == Some(&1)
+                && self.is_own_name(own, claims);
             let name = if is_own { own } else { tool.spec.name.as_str() };
             (name.to_owned(), Arc::clone(tool))
         });
-        let tools: HashMap<String, Arc<CatalogueTool>> = named.collect();
-        let mut names: Vec<String> = tools.keys().cloned().collect();
-        names.sort();
-        let wraps = options.wrap;
-        Self { catalogue: Arc::clone(&catalogue), agent, tools, names, servers, is_prefixed, wraps }
+        named.collect()
+    }
+
+    /// Whether a name can be that of its server without a prefix: no other server has had it, and it
+    /// could not be taken for a name with the prefix of another server.
+    fn is_own_name(&self, name: &str, claims: &NameClaims) -> bool {
+        !claims.is_contested(name, |server| self.is_chosen(server))
+            && (self.servers.len() == 1 || !self.agent.is_prefixed_name(name))
+            && self.is_clean(name)
+    }
+
+    fn is_chosen(&self, server: &str) -> bool {
+        self.chosen.is_empty() || self.chosen.iter().any(|it| it == server)
+    }
+
+    /// Whether a name, which cannot be altered, may be shown to the client.
+    fn is_clean(&self, name: &str) -> bool {
+        let is_one_line = || !name.contains(['\n', '\t']);
+        !self.wraps || (is_one_line() && is_clean_text(Untrusted::new(name), MAX_NAME))
+    }
+
+    /// Returns what became of a tool that had this name: the end of an error message.
+    pub(super) fn about_unknown(&self, name: &str) -> String {
+        let now = self.tools().filter(|(_, tool)| tool.listed().name == name);
+        let now: Vec<String> = now.map(|(name, _)| name.to_owned()).collect();
+        self.about(&self.own_names.tools, name, &now)
+    }
+
+    /// Like [`about_unknown`](Self::about_unknown), for a prompt.
+    pub(super) fn about_unknown_prompt(&self, name: &str) -> String {
+        let now = self.prompts().into_iter().filter(|prompt| prompt.entry.name == name);
+        let now: Vec<String> = now.map(|prompt| prompt.name).collect();
+        self.about(&self.own_names.prompts, name, &now)
+    }
+
+    fn about(&self, claims: &NameClaims, name: &str, now: &[String]) -> String {
+        let had = claims.claimants(name, |server| self.is_chosen(server)).join(", ");
+        match (had.is_empty(), now.is_empty()) {
+            (true, _) => String::new(),
+            (false, true) => {
+                format!(" It was offered by MCP server {had}, which does not offer it now.")
+            }
+            (false, false) => format!(
+                " It has been offered by several MCP servers ({had}). Use `{}`.",
+                now.join("` or `")
+            ),
+        }
     }
 
     /// Whether it is up to date.
@@ -125,7 +208,7 @@ impl HubView {
         }
         let mut entry = serde_json::to_value(listed).unwrap_or_default();
         entry["name"] = json!(name);
-        self.listed(entry)
+        shaped(entry)
     }
 
     /// An entry with the description that a model sees. Of a tool that has changed, the server's words
@@ -153,17 +236,21 @@ impl HubView {
         }
         for name in ["icons", "_meta"] {
             let member = listed.other.get(name);
-            if let Some(member) = member.and_then(|it| serde_json::from_str(it.get()).ok()) {
+            if let Some(mut member) = member.and_then(|it| serde_json::from_str(it.get()).ok()) {
+                if self.wraps && name == "icons" {
+                    clean_json(&mut member, usize::MAX);
+                }
                 entry[name] = member;
             }
         }
-        self.listed(entry)
+        shaped(entry)
     }
 
-    /// Returns an entry of a list as the client sees it.
-    pub(super) fn listed(&self, mut entry: Value) -> Value {
-        if let Value::Object(members) = &mut entry {
-            shape(members);
+    /// Returns an entry of another list as the client sees it.
+    pub(super) fn listed(&self, entry: Value) -> Value {
+        let mut entry = shaped(entry);
+        if self.wraps {
+            clean_entry(&mut entry);
         }
         entry
     }
@@ -172,17 +259,19 @@ impl HubView {
         self.servers.contains(&of.server)
     }
 
-    /// The resources, with their servers.
+    /// The resources, with their servers. Of several with the same address, the one that is read by it.
     pub(super) fn resources(&self) -> Vec<ServerEntry<ListedResource>> {
         let mut all = self.agent.resources();
-        all.retain(|of| self.is_offered(of));
+        all.retain(|of| self.is_offered(of) && self.is_clean(&of.entry.uri));
+        all.retain(|of| self.claim_address(&of.entry.uri, &of.server));
         all
     }
 
-    /// The resource templates, with their servers.
+    /// The resource templates, with their servers. Each is that of one server.
     pub(super) fn templates(&self) -> Vec<ServerEntry<ListedTemplate>> {
         let mut all = self.agent.templates();
-        all.retain(|of| self.is_offered(of));
+        all.retain(|of| self.is_offered(of) && self.is_clean(&of.entry.uri_template));
+        all.retain(|of| self.claim_address(&of.entry.uri_template, &of.server));
         all
     }
 
@@ -217,11 +306,23 @@ impl HubView {
     /// The prompts.
     pub(super) fn prompts(&self) -> Vec<NamedPrompt> {
         let mut all = self.agent.prompts();
-        all.retain(|of| self.is_offered(&of.prompt));
+        let has_clean_arguments =
+            |prompt: &ListedPrompt| prompt.arguments.iter().all(|it| self.is_clean(&it.name));
+        all.retain(|of| self.is_offered(&of.prompt) && has_clean_arguments(&of.prompt.entry));
         let count = |name: &str| all.iter().filter(|it| it.prompt.entry.name == name).count();
-        let named = all.iter().map(|of| {
+        let is_command = |name: &str| all.iter().any(|it| it.command.as_str() == name);
+        let claims = &self.own_names.prompts;
+        let claimed = |of: &PromptCommand| {
+            !self.is_prefixed && claims.claim(&of.prompt.entry.name, &of.prompt.server)
+        };
+        // All claims come first.
+        let claimed: Vec<bool> = all.iter().map(claimed).collect();
+        let named = all.iter().zip(claimed).map(|(of, is_claimed)| {
             let own = &of.prompt.entry.name;
-            let is_own = !self.is_prefixed && count(own) == 1;
+            let is_own = is_claimed
+                && count(own) == 1
+                && (!is_command(own) || of.command.as_str() == own)
+                && self.is_own_name(own, claims);
             let name = if is_own { own.clone() } else { of.command.to_string() };
             NamedPrompt { name, server: of.prompt.server.clone(), entry: of.prompt.entry.clone() }
         });
@@ -233,24 +334,44 @@ impl HubView {
         self.prompts().into_iter().find(|prompt| prompt.name == name)
     }
 
-    /// Returns the server of a resource: the one that lists it, or else the one with the template
-    /// that fits it. With a single server, that one.
+    /// Returns the server of a resource: the first one that has had it, whether it lists it or not; or else
+    /// the one with the template that fits it. With a single server, that one.
     pub(super) fn server_of(&self, uri: &str) -> Option<String> {
-        if let Some(listed) = self.resources().into_iter().find(|of| of.entry.uri == uri) {
-            return Some(listed.server);
+        // Records what is listed now.
+        let _ = self.resources();
+        if let Some(owner) = self.owner(uri) {
+            return Some(owner);
         }
         let templates = self.templates();
         let fitting = templates.iter().filter(|of| fits(&of.entry.uri_template, uri));
         // The longest one is the most specific.
         let best = fitting.max_by_key(|of| of.entry.uri_template.len()).map(|of| of.server.clone());
         let only = || self.servers.first().filter(|_| self.servers.len() == 1).cloned();
-        best.or_else(only)
+        let server = best.or_else(only)?;
+        self.own_names.addresses.claim(uri, &server);
+        Some(server)
     }
 
-    /// Returns the server of a resource template.
+    /// Returns the server of a resource template: the first one that has had it.
     pub(super) fn server_of_template(&self, template: &str) -> Option<String> {
-        let of = self.templates().into_iter().find(|of| of.entry.uri_template == template);
-        of.map(|of| of.server)
+        // Records what is listed now.
+        let templates = self.templates();
+        let listed = || templates.iter().find(|of| of.entry.uri_template == template);
+        self.owner(template).or_else(|| listed().map(|of| of.server.clone()))
+    }
+
+    fn owner(&self, address: &str) -> Option<String> {
+        self.own_names.addresses.first(address, |server| self.is_chosen(server))
+    }
+
+    /// Records the server of an address, unless another one has it. Returns false then.
+    fn claim_address(&self, address: &str, server: &str) -> bool {
+        let owner = self.owner(address);
+        if owner.is_none() {
+            // Not recorded if the server has had too many: then it is the one that lists it.
+            self.own_names.addresses.claim(address, server);
+        }
+        owner.is_none_or(|owner| owner == server)
     }
 
     /// The names of the servers.
@@ -262,4 +383,12 @@ impl HubView {
     pub(super) fn wraps(&self) -> bool {
         self.wraps
     }
+}
+
+/// Returns an entry of any list in the form of the protocol.
+fn shaped(mut entry: Value) -> Value {
+    if let Value::Object(members) = &mut entry {
+        shape(members);
+    }
+    entry
 }

@@ -29,7 +29,7 @@ use crate::inventory::listing::{ListedPrompt, ListedResource, ListedSkill, Liste
 use crate::wire::json::JsonCow;
 
 /// The template for the command names of prompts.
-const COMMANDS: &str = "mcp__{server}__{tool}";
+pub(crate) const COMMANDS: &str = "mcp__{server}__{tool}";
 
 /// An entry of a server's inventory.
 #[derive(Debug, Clone)]
@@ -167,7 +167,7 @@ impl AgentTools {
     pub fn prompts(&self) -> Vec<PromptCommand> {
         let prompts = entries(self.members(), |inventory| inventory.prompts.clone());
         let raw = prompts.iter().map(|of| raw_prompt(of)).collect::<Vec<_>>();
-        let names = names(COMMANDS, raw);
+        let names = names(COMMANDS, raw, &self.names().commands);
         let commands = prompts.iter().filter_map(|of| {
             let command = names.get(&raw_prompt(of))?.name.clone();
             Some(PromptCommand { command, prompt: of.clone() })

@@ -13,7 +13,9 @@ use openclaw_tools::{Call, CallContext, Pipeline, Policy, Rules, ToolOutcome};
 use serde_json::value::RawValue;
 
 use crate::call::bridge::CallServices;
+use crate::call::library::COMMANDS;
 use crate::fleet::catalogue::Catalogue;
+use crate::fleet::claims::NameClaims;
 use crate::fleet::member::{FleetMember, compile};
 use crate::fleet::naming::{RawTool, plain};
 use crate::fleet::notices::LastNotices;
@@ -45,6 +47,14 @@ pub struct AgentTools {
     pub(crate) services: Arc<CallServices>,
     pipeline: Pipeline,
     last_notices: LastNotices,
+    names: Arc<ClaimedNames>,
+}
+
+/// The names that servers of an agent have claimed.
+#[derive(Debug, Default)]
+pub(crate) struct ClaimedNames {
+    pub(crate) tools: NameClaims,
+    pub(crate) commands: NameClaims,
 }
 
 /// Why a server is not running.
@@ -62,7 +72,15 @@ impl AgentTools {
         revision: Revision,
         services: &Arc<CallServices>,
         last_notices: LastNotices,
+        names: Arc<ClaimedNames>,
     ) -> Self {
+        // A server that was removed or renamed by the user gives its names back.
+        let is_configured = |name: &str| {
+            let mut all = agent.mcp.servers.keys().chain(agent.mcp.held_back.keys());
+            all.any(|it| it.as_str() == name)
+        };
+        names.tools.keep_only(is_configured);
+        names.commands.keep_only(is_configured);
         let servers = members.iter().map(|member| Arc::clone(&member.server)).collect();
         Self {
             id: agent.id.clone(),
@@ -78,7 +96,13 @@ impl AgentTools {
             services: Arc::clone(services),
             pipeline: services.pipeline(),
             last_notices,
+            names,
         }
+    }
+
+    /// The names that its servers have claimed, also for the `AgentTools` that replaces it.
+    pub(crate) fn names(&self) -> &Arc<ClaimedNames> {
+        &self.names
     }
 
     /// The notices already delivered to this agent, for the `AgentTools` that replaces it.
@@ -156,9 +180,15 @@ impl AgentTools {
         if before.revision == revision {
             return before;
         }
-        let (policy, members) = (&self.policy, &self.members);
-        let built =
-            Catalogue::build(revision, &self.template, policy, members, &self.services, &before);
+        let built = Catalogue::build(
+            revision,
+            &self.template,
+            &self.policy,
+            &self.members,
+            &self.services,
+            &before,
+            &self.names.tools,
+        );
         let built = Arc::new(built);
         self.catalogue.store(Arc::clone(&built));
         built
@@ -167,6 +197,22 @@ impl AgentTools {
     /// Returns whether a catalogue of this agent is up to date.
     pub fn is_current(&self, catalogue: &Catalogue) -> bool {
         catalogue.revision == self.revision.get()
+    }
+
+    /// Returns whether a name has the form of names with the prefix of one of the agent's servers, so
+    /// that it must not be another server's own name for a tool or a prompt.
+    pub fn is_prefixed_name(&self, name: &str) -> bool {
+        let members = self.members.iter().map(|it| (it.server.name().as_str(), it.prefix()));
+        let resting = self.resting.keys().map(|name| (name.as_str(), name.as_str()));
+        let has_form = |template: &str, server: &str, prefix: &str| {
+            let Some((before, after)) = template.split_once("{tool}") else { return false };
+            let part = |template| plain(template, RawTool { server, prefix, tool: "" });
+            template.contains("{server}")
+                && name.strip_prefix(&part(before)).is_some_and(|it| it.ends_with(&part(after)))
+        };
+        members.chain(resting).any(|(server, prefix)| {
+            has_form(&self.template, server, prefix) || has_form(COMMANDS, server, server)
+        })
     }
 
     /// Finds a tool that was left out of the catalogue, by the server's name for it or by the name

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::call::bridge::CallServices;
 use crate::connection::param_headers::{self, ParamHeader};
+use crate::fleet::claims::NameClaims;
 use crate::fleet::member::FleetMember;
 use crate::fleet::naming::{AssignedName, RawTool, names};
 use crate::fleet::toolset::SOURCE;
@@ -177,6 +178,7 @@ impl Catalogue {
         members: &[Arc<FleetMember>],
         services: &Arc<CallServices>,
         before: &Self,
+        claims: &NameClaims,
     ) -> Self {
         let inventories: Vec<_> =
             members.iter().map(|member| (member, member.server.cache().inventory())).collect();
@@ -190,7 +192,7 @@ impl Catalogue {
             let own = inventories.iter().filter(|(member, _)| member.server.cache().is_own());
             own.for_each(|(member, inventory)| pins.see(&member.key, &inventory.tools));
         }
-        let names = names(template, raw);
+        let names = names(template, raw, claims);
         let mut tools = HashMap::with_capacity(names.len());
         for (member, inventory) in &inventories {
             let server = member.server.name().as_str();

@@ -4,6 +4,7 @@
 
 pub mod agent;
 pub mod catalogue;
+pub mod claims;
 pub mod events;
 pub(crate) mod member;
 pub mod naming;

@@ -9,6 +9,8 @@ use data_encoding::HEXLOWER;
 use openclaw_tools::ToolName;
 use sha2::{Digest as _, Sha256};
 
+use crate::fleet::claims::NameClaims;
+
 /// The longest name that model providers accept.
 const MAX_LENGTH: usize = 64;
 /// Hexadecimal digits of a hash in a name, and the separator before it.
@@ -43,31 +45,37 @@ pub struct AssignedName {
 ///
 /// Invalid characters become `_`. A name that is too long, or claimed by several tools, gets a
 /// short hash of the tool's identity. All claimants get one: if the first kept the plain name,
-/// another server could take that name over by coming first.
+/// another server could take that name over by coming first. `claims` has those of earlier times: a
+/// name that two servers have claimed stays without an owner when one of them drops it.
 ///
 /// ```
+/// use openclaw_mcp::fleet::claims::NameClaims;
 /// use openclaw_mcp::fleet::naming::{RawTool, names};
 ///
 /// let read = RawTool { server: "my.files", prefix: "my.files", tool: "read" };
-/// let names = names("mcp_{server}_{tool}", [read]);
+/// let names = names("mcp_{server}_{tool}", [read], &NameClaims::default());
 /// assert_eq!(names[&read].name.as_str(), "mcp_my_files_read");
 /// ```
 pub fn names<'a>(
     template: &str,
     tools: impl IntoIterator<Item = RawTool<'a>>,
+    claims: &NameClaims,
 ) -> HashMap<RawTool<'a>, AssignedName> {
     let tools = tools.into_iter();
-    let mut claims: HashMap<String, Vec<RawTool<'a>>> = HashMap::with_capacity(tools.size_hint().0);
+    let mut by_name: HashMap<String, Vec<RawTool<'a>>> =
+        HashMap::with_capacity(tools.size_hint().0);
     for tool in tools {
-        let claim = claims.entry(plain(template, tool)).or_default();
-        if !claim.contains(&tool) {
-            claim.push(tool);
+        let plain = plain(template, tool);
+        claims.claim(&plain, tool.server);
+        let claimants = by_name.entry(plain).or_default();
+        if !claimants.contains(&tool) {
+            claimants.push(tool);
         }
     }
-    let mut names = HashMap::with_capacity(claims.len());
+    let mut names = HashMap::with_capacity(by_name.len());
     let mut contested = Vec::new();
-    for (plain, mut claimants) in claims {
-        let is_free = !RESERVED.contains(&plain.as_str());
+    for (plain, mut claimants) in by_name {
+        let is_free = !RESERVED.contains(&plain.as_str()) && !claims.is_contested(&plain, |_| true);
         match (claimants.as_slice(), ToolName::new(&plain)) {
             ([tool], Ok(name)) if is_free => {
                 names.insert(*tool, AssignedName { name, plain });
@@ -145,6 +153,13 @@ mod tests {
 
     const TEMPLATE: &str = "mcp_{server}_{tool}";
 
+    fn names<'a>(
+        template: &str,
+        tools: impl IntoIterator<Item = RawTool<'a>>,
+    ) -> HashMap<RawTool<'a>, AssignedName> {
+        super::names(template, tools, &NameClaims::default())
+    }
+
     fn raw<'a>(server: &'a str, tool: &'a str) -> RawTool<'a> {
         RawTool { server, prefix: server, tool }
     }
@@ -169,6 +184,22 @@ mod tests {
             "mcp_a_b_c",
             "no collision, no hash"
         );
+    }
+
+    #[test]
+    fn a_name_does_not_move_to_another_server_when_its_server_drops_it() {
+        let claims = NameClaims::default();
+        let named = |tools: &[RawTool<'static>]| {
+            let names = super::names("{tool}", tools.iter().copied(), &claims);
+            tools.iter().map(|tool| names[tool].name.to_string()).collect::<Vec<_>>()
+        };
+        let (one, two) = (raw("one", "read"), raw("two", "read"));
+        assert_eq!(named(&[one]), ["read"]);
+        let both = named(&[one, two]);
+        assert!(both.iter().all(|name| name.starts_with("read_")), "{both:?}");
+        assert_eq!(named(&[two]), both[1..]);
+        claims.keep_only(|server| server == "two");
+        assert_eq!(named(&[two]), ["read"], "it is the only one in the configuration");
     }
 
     #[test]

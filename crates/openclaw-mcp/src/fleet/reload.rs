@@ -213,6 +213,7 @@ impl<'a> Base<'a> {
             revision,
             self.services,
             last_notices,
+            before.map(|tools| Arc::clone(tools.names())).unwrap_or_default(),
         ))
     }
 

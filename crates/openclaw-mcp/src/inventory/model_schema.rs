@@ -169,7 +169,7 @@ fn clean_value(value: &mut Value) {
 
 /// Finds what sanitizing left: in the name of a property, in an `enum` value, in a `pattern`, or
 /// elsewhere where the value must not be altered.
-fn hazard(schema: &Map<String, Value>) -> Option<Hazard> {
+pub(crate) fn hazard(schema: &Map<String, Value>) -> Option<Hazard> {
     schema.iter().find_map(|(name, value)| in_text(name).or_else(|| in_value(value)))
 }
 

@@ -7,7 +7,7 @@ mod level;
 pub mod stderr;
 
 pub use interpreter::missing_interpreter;
-pub use openclaw_process::guard;
+pub use openclaw_process::{guard, program};
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,9 +16,10 @@ use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use nix::fcntl::{FcntlArg, fcntl};
+use openclaw_process::program::{ProgramLookup, UnsafeArgument};
 use openclaw_process::{Guard, Isolation, ProcessTree};
 use openclaw_secrets::SecretString;
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::{Instant, sleep, timeout};
 
 /// The size of the stdout pipe. The kernel limits a user to some hundreds of pipes of this size;
@@ -37,6 +38,19 @@ pub struct Launch {
     pub env: BTreeMap<String, SecretString>,
     /// The working directory.
     pub cwd: Option<PathBuf>,
+}
+
+impl Launch {
+    /// Finds the program, with the variables that it gets.
+    fn lookup(&self) -> ProgramLookup<'_> {
+        // Windows ignores the case of names.
+        let variable = |name: &str| {
+            let mut variables = self.env.iter();
+            variables.find(|(it, _)| it.eq_ignore_ascii_case(name)).map(|(_, value)| value.expose())
+        };
+        let folder = self.cwd.as_deref();
+        ProgramLookup { path: variable("PATH"), extensions: variable("PATHEXT"), folder }
+    }
 }
 
 /// Describes an exit status, to follow the name of the process: "exited with status 1".
@@ -80,6 +94,12 @@ pub enum SpawnError {
     /// This user may not execute it.
     #[error("no permission to run `{0}`; is it executable?")]
     Denied(String),
+    /// It is a batch file of Windows, and an argument has a line break.
+    #[error(
+        "cannot start `{0}`: {UnsafeArgument}; pass it in `env`, or set `command` to the program that \
+         the batch file runs"
+    )]
+    UnsafeArgument(String),
     /// Any other error.
     #[error("cannot start `{program}`: {cause}")]
     Other {
@@ -129,8 +149,10 @@ impl ServerProcess {
     /// # Errors
     /// If the program does not exist or cannot be executed.
     pub fn spawn(launch: &Launch, guard: &Guard) -> Result<(Self, Pipes), SpawnError> {
-        let mut command = Command::new(&launch.program);
-        command.args(&launch.args).env_clear();
+        let arguments = launch.args.iter().map(String::as_str);
+        let command = launch.lookup().command(&launch.program, arguments);
+        let mut command = command.map_err(|cause| spawn_error(launch, cause))?;
+        command.env_clear();
         command.envs(launch.env.iter().map(|(name, value)| (name, value.expose())));
         if let Some(cwd) = &launch.cwd {
             command.current_dir(cwd);
@@ -204,6 +226,11 @@ fn is_folder(launch: &Launch) -> bool {
     launch.program.contains(std::path::is_separator) && path.is_dir()
 }
 
+/// Whether an argument cannot be passed to the program, which is a batch file.
+fn is_unsafe(cause: &std::io::Error) -> bool {
+    cause.get_ref().is_some_and(|cause| cause.is::<UnsafeArgument>())
+}
+
 /// The error of the operating system for a file that is not a program.
 const ENOEXEC: i32 = 8;
 
@@ -220,6 +247,9 @@ fn spawn_error(launch: &Launch, cause: std::io::Error) -> SpawnError {
         }
         std::io::ErrorKind::PermissionDenied if is_folder(launch) => SpawnError::IsFolder(program),
         std::io::ErrorKind::PermissionDenied => SpawnError::Denied(program),
+        std::io::ErrorKind::InvalidInput if is_unsafe(&cause) => {
+            SpawnError::UnsafeArgument(program)
+        }
         _ if cfg!(unix) && cause.raw_os_error() == Some(ENOEXEC) => SpawnError::NoLoader(program),
         _ => SpawnError::Other { program, cause },
     }

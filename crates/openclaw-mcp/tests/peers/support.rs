@@ -47,7 +47,7 @@ impl Yard {
         let folder = self.path(name);
         fs::create_dir_all(&folder).unwrap();
         // Canonical, as servers report it.
-        folder.canonicalize().unwrap()
+        dunce::canonicalize(folder).unwrap()
     }
 
     /// Returns the entry of a local server whose pids are recorded.

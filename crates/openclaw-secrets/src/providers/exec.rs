@@ -12,6 +12,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use openclaw_process::program::{ProgramLookup, UnsafeArgument};
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use zeroize::Zeroizing;
 
@@ -56,9 +57,16 @@ impl ExecProvider {
         } else {
             exec.command.clone().into()
         };
-        let mut command = tokio::process::Command::new(program);
-        command.args(&exec.args).env_clear();
-        command.envs(self.environment.for_child(PASSWORD_STORES.iter().copied()));
+        let environment = self.environment.for_child(PASSWORD_STORES.iter().copied());
+        let own = |name: &str| exec.env.get(name).map(SecretString::expose);
+        let variable = |name: &str| own(name).or_else(|| environment.get(name).map(String::as_str));
+        let (path, extensions) = (variable("PATH"), variable("PATHEXT"));
+        let lookup = ProgramLookup { path, extensions, folder: None };
+        let arguments = exec.args.iter().map(String::as_str);
+        let mut command = lookup
+            .command(&program, arguments)
+            .map_err(|error| spawn_failure(&exec.command, &error))?;
+        command.env_clear().envs(&environment);
         command.envs(exec.env.iter().map(|(name, value)| (name, value.expose())));
         if !self.settings.base_dir.as_os_str().is_empty() {
             command.current_dir(&self.settings.base_dir);
@@ -161,7 +169,10 @@ fn spawn_failure(command: &str, error: &std::io::Error) -> ProviderFailure {
                 .hint("install it, or set its full path in the configuration")
         }
         kind => {
-            let cause = format!("cannot start `{command}`: {kind}");
+            let cause = match error.get_ref().filter(|cause| cause.is::<UnsafeArgument>()) {
+                Some(cause) => format!("cannot start `{command}`: {cause}"),
+                None => format!("cannot start `{command}`: {kind}"),
+            };
             ProviderFailure::new(ResolveErrorKind::Failed, cause)
         }
     }

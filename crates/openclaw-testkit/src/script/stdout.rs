@@ -32,6 +32,8 @@ pub struct StdoutScript {
     pub split_ms: Option<u64>,
     /// Lines end with CR LF.
     pub crlf: bool,
+    /// This text is added to every text of every message.
+    pub spoiled_with: Option<String>,
 }
 
 impl StdoutScript {
@@ -62,6 +64,14 @@ impl Script {
     /// Writes every message in two halves with a pause between them.
     pub fn split_messages(mut self, pause_ms: u64) -> Self {
         self.stdout.split_ms = Some(pause_ms);
+        self
+    }
+
+    /// Adds this text to every text of every message, and adds the texts that messages may have: titles,
+    /// descriptions, types, messages of progress. Names of tools, prompts and arguments stay, and so does what
+    /// is not text: addresses, ids, versions and words of the protocol.
+    pub fn spoiled_with(mut self, text: impl Into<String>) -> Self {
+        self.stdout.spoiled_with = Some(text.into());
         self
     }
 

@@ -105,6 +105,12 @@ impl Native {
                  white space, unless `all` is true."
             }
             Self::List => "Lists the files and folders in a workspace folder.",
+            // A model writes commands for this shell.
+            Self::Exec if cfg!(windows) => {
+                "Runs a command in PowerShell (in cmd.exe where there is no PowerShell) in the \
+                 workspace, without input, and returns its output and exit code. Processes that it \
+                 leaves running are killed."
+            }
             Self::Exec => {
                 "Runs a shell command in the workspace, without input, and returns its output and exit \
                  code. Processes that it leaves running are killed."

@@ -83,7 +83,7 @@ impl Workspace {
     pub(super) fn open(folder: PathBuf, also_readable: Vec<PathBuf>) -> Result<Self, NoWorkspace> {
         let open = || {
             let dir = Dir::open_ambient_dir(&folder, ambient_authority())?;
-            Ok((std::fs::canonicalize(&folder)?, dir))
+            Ok((dunce::canonicalize(&folder)?, dir))
         };
         match open() {
             Ok((real, dir)) => {

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use openclaw_config::{Config, Document, EditError, Paths, Setting};
 use openclaw_mcp::process::exit_words;
+use openclaw_mcp::process::program::ProgramLookup;
 use serde_json::{Map, Value, json};
 
 use super::check::Check;
@@ -178,7 +179,7 @@ pub(crate) fn edit(edge: &Edge, output: &mut Output) -> CommandResult {
     let copy = Copy(paths.state.join("edited-config.json5"));
     openclaw_files::replace(&copy.0, before.as_bytes()).context("cannot edit")?;
     for _ in 0..MAX_EDITS {
-        run_editor(&editor, &copy.0)?;
+        run_editor(&editor, &copy.0, edge)?;
         let after = std::fs::read_to_string(&copy.0).context("cannot read the edited text")?;
         if after == before {
             output.line("Nothing has changed.");
@@ -215,10 +216,16 @@ impl Drop for Copy {
 }
 
 /// Runs the editor; its command may have arguments, as in `code --wait`.
-fn run_editor(editor: &str, file: &Path) -> Result<(), CommandError> {
+fn run_editor(editor: &str, file: &Path, edge: &Edge) -> Result<(), CommandError> {
     let mut words = editor.split_whitespace();
     let program = words.next().unwrap_or("vi");
-    let status = Command::new(program).args(words).arg(file).status();
+    let variables = edge.environment().for_child([]);
+    let variable = |name: &str| variables.get(name).map(String::as_str);
+    let lookup =
+        ProgramLookup { path: variable("PATH"), extensions: variable("PATHEXT"), folder: None };
+    // As `code`, which is a batch file on Windows. What is not found is reported below.
+    let found = lookup.find(program).unwrap_or_else(|_| program.into());
+    let status = Command::new(found).args(words).arg(file).status();
     let hint = "set $VISUAL or $EDITOR to another one";
     let status = status
         .context(format!("cannot start the editor `{program}`"))

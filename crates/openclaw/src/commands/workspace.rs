@@ -117,7 +117,7 @@ impl EditorFolders {
 /// Returns the absolute path of a folder, without links.
 fn folder(path: &Path) -> Result<PathBuf, CommandError> {
     let found =
-        path.canonicalize().context(format!("cannot open the folder {}", path.display()))?;
+        dunce::canonicalize(path).context(format!("cannot open the folder {}", path.display()))?;
     match found.is_dir() {
         true => Ok(found),
         false => Err(CommandError::usage(format!("{} is not a folder", path.display()))),

@@ -7,6 +7,7 @@
 mod apps;
 mod asks;
 mod bad_input;
+mod clean;
 mod clients;
 #[path = "../common/mod.rs"]
 mod common;

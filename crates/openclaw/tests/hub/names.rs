@@ -136,3 +136,73 @@ fn several_real_servers_are_one() {
     let time = hub.call("mcp_time_get_current_time", &json!({ "timezone": "UTC" }));
     assert!(text(&time).contains("UTC"), "{time}");
 }
+
+#[test]
+fn a_name_without_prefix_does_not_move_to_another_server() {
+    let mut place = Place::new();
+    let other = Tool::new("other");
+    let dropping = Script::new().list_changed_after_calls(1).changed_tools([other]);
+    let adding = Script::new()
+        .tools([Tool::new("write")])
+        .list_changed_after_calls(1)
+        .changed_tools([Tool::new("write"), Tool::new("read")]);
+    let settings = json!({ "approval": "never" });
+    place.add("one", &dropping.tools([Tool::new("read"), Tool::new("both")]), settings.clone());
+    place.add("two", &adding, settings.clone());
+    place.add("three", &Script::new().tools([Tool::new("both")]), settings);
+    let mut hub = place.hub(&["--no-prefix"]);
+    let is_listed = |name: &str, listed: &Value| names(listed, "tools").iter().any(|it| it == name);
+    list_until(&mut hub, "tools/list", |listed| {
+        ["read", "write", "mcp_one_both", "mcp_three_both"].iter().all(|it| is_listed(it, listed))
+    });
+    // `one` drops `read` and `both`; only `three` has `both` now.
+    assert!(hub.call("read", &json!({}))["result"].is_object());
+    list_until(&mut hub, "tools/list", |listed| !is_listed("mcp_one_both", listed));
+    let gone = hub.call("read", &json!({}));
+    let words = gone["error"]["message"].as_str().unwrap_or_else(|| panic!("{gone}"));
+    assert!(words.contains("offered by MCP server one, which does not offer it now"), "{words}");
+    // Now `two` has a tool of this name.
+    assert!(hub.call("write", &json!({}))["result"].is_object());
+    let listed = list_until(&mut hub, "tools/list", |listed| is_listed("mcp_two_read", listed));
+    assert_eq!(names(&listed, "tools"), ["mcp_three_both", "mcp_two_read", "other", "write"]);
+    for (name, instead) in [("read", "`mcp_two_read`"), ("both", "`mcp_three_both`")] {
+        let refused = hub.call(name, &json!({}));
+        let words = refused["error"]["message"].as_str().unwrap_or_else(|| panic!("{refused}"));
+        assert!(words.contains("several MCP servers") && words.contains(instead), "{words}");
+    }
+    let mut finding = place.hub(&["--no-prefix", "--tools", "search"]);
+    list_until(&mut finding, "tools/list", |_| true);
+    assert!(finding.call("call_tool", &json!({ "name": "both" }))["error"].is_object());
+}
+
+#[test]
+fn no_server_has_a_name_that_looks_like_the_prefixed_name_of_another() {
+    let mut place = Place::with("one", &Script::new().tools([Tool::new("mcp_two_read")]));
+    place.add("two", &Script::new().tools([Tool::new("read")]), json!({}));
+    let listed = place.hub(&["--no-prefix"]).request("tools/list", &json!({}));
+    assert_eq!(names(&listed, "tools"), ["mcp_one_mcp_two_read", "read"]);
+}
+
+#[test]
+fn an_address_stays_with_the_server_that_first_had_it() {
+    let mut place = Place::with("one", &Script::new());
+    place.add("two", &Script::new(), json!({ "approval": "never" }));
+    let gateway = place.gateway();
+    let mut hub = place.hub(&[]);
+    let listed = list_until(&mut hub, "resources/list", |it| {
+        it["result"]["resources"][0]["uri"].is_string()
+    });
+    let count = listed["result"]["resources"].as_array().unwrap().len();
+    assert_eq!(count, 2, "each once: {listed}");
+    let read = hub.request("resources/read", &json!({ "uri": "test://greeting" }));
+    let owner = read["result"]["contents"][0]["text"].as_str().unwrap().to_owned();
+    let (gone, left) = if owner.contains("'one'") { ("one", "two") } else { ("two", "one") };
+    place.config["mcp"]["servers"].as_object_mut().unwrap().remove(gone);
+    std::fs::write(place.path("openclaw.json"), place.config.to_string()).unwrap();
+    // With one server, its tools have its own names.
+    list_until(&mut hub, "tools/list", |it| names(it, "tools").iter().any(|it| it == "echo"));
+    let read = hub.request("resources/read", &json!({ "uri": "test://greeting" }));
+    let words = read["error"]["message"].as_str().unwrap_or_else(|| panic!("{read}"));
+    assert!(words.contains(gone) && !words.contains(&format!("'{left}'")), "{words}");
+    drop(gateway);
+}

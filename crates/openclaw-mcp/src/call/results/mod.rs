@@ -9,6 +9,7 @@
 
 mod failure;
 mod gather;
+mod input;
 mod parts;
 mod present;
 mod relay;

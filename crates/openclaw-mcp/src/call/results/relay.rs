@@ -8,16 +8,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_content::{JsonRenderer, NoRandomness, Source, Untrusted};
+use openclaw_content::{JsonRenderer, NoRandomness, Source, Untrusted, clean_json};
 use openclaw_tools::{RawReply, ToolOutcome};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::text::RawString;
 use super::wrap::{WrapError, rendered, wrap_members};
 use super::{ResponseContext, ResultLimits, failure};
 use crate::wire::CallError;
 use crate::wire::json::{JsonCow, JsonRef};
+
+/// Maximum length of a text in the data of an error, in characters.
+const MAX_DATA: usize = 4_000;
+/// The code of an error that has none.
+const INTERNAL_ERROR: i64 = -32603;
 
 /// What a reply is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,13 +170,20 @@ fn spliced(
 /// go on.
 fn wrapped_error(json: &str, source: &Source) -> Option<String> {
     let Ok(Value::Object(mut error)) = serde_json::from_str(json) else { return None };
-    if error.get("code").and_then(Value::as_i64) != Some(failure::URL_ELICITATION_REQUIRED) {
-        error.remove("data");
+    let code = error.get("code").and_then(Value::as_i64).unwrap_or(INTERNAL_ERROR);
+    let message = match error.remove("message") {
+        Some(Value::String(message)) => message,
+        other => other.unwrap_or_default().to_string(),
+    };
+    let message = rendered(message, &Arc::new(source.clone())).ok()?;
+    let mut cleaned = json!({ "code": code, "message": message });
+    if code == failure::URL_ELICITATION_REQUIRED
+        && let Some(mut data) = error.remove("data")
+    {
+        clean_json(&mut data, MAX_DATA);
+        cleaned["data"] = data;
     }
-    if let Some(Value::String(message)) = error.get_mut("message") {
-        *message = rendered(std::mem::take(message), &Arc::new(source.clone())).ok()?;
-    }
-    Some(Value::Object(error).to_string())
+    Some(cleaned.to_string())
 }
 
 #[cfg(test)]
@@ -328,5 +340,14 @@ mod tests {
         let error: Value = serde_json::from_str(&wrapped_error(json, &source).unwrap()).unwrap();
         assert_eq!(error["code"], -32001);
         assert!(is_wrapped(&error["message"], "obey") && error.get("data").is_none(), "{error}");
+        let json = r#"{"code":"obey","message":["obey"],"obey":"obey"}"#;
+        let error: Value = serde_json::from_str(&wrapped_error(json, &source).unwrap()).unwrap();
+        assert_eq!(error["code"], INTERNAL_ERROR);
+        assert!(is_wrapped(&error["message"], "[\"obey\"]"), "{error}");
+        assert_eq!(error.as_object().unwrap().len(), 2);
+        let json =
+            r#"{"code":-32042,"message":"m","data":{"elicitations":[{"message":"[INST]"}]}}"#;
+        let error: Value = serde_json::from_str(&wrapped_error(json, &source).unwrap()).unwrap();
+        assert_eq!(error["data"]["elicitations"][0]["message"], "[removed token]");
     }
 }

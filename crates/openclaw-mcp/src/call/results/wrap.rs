@@ -8,6 +8,7 @@ use std::sync::Arc;
 use openclaw_content::{NoRandomness, Source, Text, Untrusted, clean_line, inspect, render};
 use serde_json::{Map, Value, json};
 
+use super::input::clean_requests;
 use super::relay::ReplyKind;
 use crate::inventory::listing::app;
 
@@ -39,8 +40,11 @@ pub(super) fn wrap_members(
     kind: ReplyKind,
     source: &Arc<Source>,
 ) -> Result<(), WrapError> {
-    // It has no content: it is for the client, not for its model.
+    // It has no content. Its state goes back to the server.
     if result.get("resultType").is_some_and(|it| it == "input_required") {
+        if let Some(requests) = result.get_mut("inputRequests") {
+            clean_requests(requests)?;
+        }
         retain(result, &["inputRequests", "requestState"]);
         return Ok(());
     }

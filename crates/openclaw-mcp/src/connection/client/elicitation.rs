@@ -3,14 +3,21 @@
 //! They are not parsed into `rmcp`'s type, which requires the `elicitationId` of a URL (2026-07-28
 //! has none) and rejects forms with a keyword or a type that it does not know.
 
+use openclaw_content::{Untrusted, clean_line, clean_text};
 use openclaw_net::host::is_loopback;
 use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
-use super::ElicitationKind;
+use super::{ElicitationKind, LOG_CHARS};
+use crate::inventory::model_schema::hazard;
 
-/// A question of a server to the user.
+/// Maximum size of a form, in bytes.
+const MAX_FORM: usize = 64 * 1024;
+/// Maximum length of a label of a form, in characters.
+const LABEL_CHARS: usize = 1_000;
+
+/// A question of a server to the user. Its texts are sanitized.
 #[derive(Debug, PartialEq)]
 pub(super) struct Elicitation {
     pub(super) message: String,
@@ -34,15 +41,16 @@ impl Elicitation {
     /// Parses the parameters of a request.
     ///
     /// # Errors
-    /// If a required member is missing, the mode is unknown, or the URL must not be opened; the
-    /// message is for the server.
+    /// If a required member is missing, the mode is unknown, the form is too large or hides something in
+    /// a name or a value, or the URL must not be opened; the message is for the server.
     pub(super) fn parse(params: Value) -> Result<Self, &'static str> {
         let params: Params = serde_json::from_value(params)
             .map_err(|_| "an elicitation without a valid `message`")?;
         let wanted = match params.mode.as_deref().unwrap_or("form") {
             "form" => {
                 let schema = params.requested_schema.filter(Value::is_object);
-                ElicitationKind::Form(schema.ok_or("an elicitation without a `requestedSchema`")?)
+                let schema = schema.ok_or("an elicitation without a `requestedSchema`")?;
+                ElicitationKind::Form(clean_form(schema)?)
             }
             "url" => {
                 let url = params.url.ok_or("an elicitation without a `url`")?;
@@ -50,7 +58,52 @@ impl Elicitation {
             }
             _ => return Err("an elicitation of an unsupported mode"),
         };
-        Ok(Self { message: params.message, wanted })
+        let message = clean_line(Untrusted::new(&params.message), LOG_CHARS);
+        Ok(Self { message, wanted })
+    }
+}
+
+/// Returns the message and the kind of input of an elicitation that is passed on.
+///
+/// # Errors
+/// Like [`Elicitation::parse`].
+pub(crate) fn sanitized_elicitation(
+    params: Value,
+) -> Result<(String, ElicitationKind), &'static str> {
+    Elicitation::parse(params).map(|Elicitation { message, wanted }| (message, wanted))
+}
+
+/// Sanitizes the labels of a form. Names and values are part of the answer, and must stay as they are.
+fn clean_form(mut schema: Value) -> Result<Value, &'static str> {
+    if schema.to_string().len() > MAX_FORM {
+        return Err("an elicitation whose form is larger than 64 KiB");
+    }
+    clean_labels(&mut schema);
+    match schema.as_object().and_then(hazard) {
+        None => Ok(schema),
+        Some(_) => Err("an elicitation with hidden characters or control tokens in its form"),
+    }
+}
+
+/// Recursion is bounded, as in all JSON that is parsed.
+fn clean_labels(schema: &mut Value) {
+    let clean = |label: &mut Value| {
+        if let Value::String(text) = label {
+            *text = clean_text(Untrusted::new(text), LABEL_CHARS);
+        }
+    };
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(clean_labels),
+        Value::Object(members) => {
+            for (key, member) in members {
+                match (key.as_str(), member) {
+                    ("title" | "description", label @ Value::String(_)) => clean(label),
+                    ("enumNames", Value::Array(labels)) => labels.iter_mut().for_each(clean),
+                    (_, member) => clean_labels(member),
+                }
+            }
+        }
+        _ => {}
     }
 }
 
@@ -129,6 +182,39 @@ mod tests {
             let params = json!({ "mode": mode, "message": "a", "requestedSchema": schema });
             let parsed = Elicitation::parse(params).unwrap();
             assert_eq!(parsed.wanted, ElicitationKind::Form(schema.clone()));
+        }
+    }
+
+    #[test]
+    fn labels_of_a_form_are_sanitized_and_what_hides_in_names_and_values_is_an_error() {
+        let form = |schema: Value| {
+            let params = json!({ "message": "a [INST]\n b", "requestedSchema": schema });
+            Elicitation::parse(params)
+        };
+        let label = "a\u{202e} [INST]";
+        let asked = form(json!({
+            "title": label,
+            "properties": {
+                "title": { "type": "string", "title": label, "description": label },
+                "b": { "enum": ["x"], "enumNames": [label] },
+                "c": { "oneOf": [{ "const": "y\nz", "title": label }] },
+            },
+        }))
+        .unwrap();
+        assert_eq!(asked.message, "a [removed token] b");
+        let ElicitationKind::Form(schema) = asked.wanted else { panic!("a form") };
+        let shown = schema.to_string();
+        assert_eq!(shown.matches("a [removed token]").count(), 5, "{shown}");
+        assert!(!shown.contains("[INST]") && !shown.contains('\u{202e}'), "{shown}");
+        assert_eq!(schema["properties"]["c"]["oneOf"][0]["const"], "y\nz");
+        for hidden in [
+            json!({ "properties": { "a [INST]": {} } }),
+            json!({ "properties": { "a": { "enum": ["b\u{202e}"] } } }),
+            json!({ "properties": { "a": { "default": "<|im_start|>" } } }),
+            json!({ "x-hint": "[INST]" }),
+            json!({ "description": ["x".repeat(70_000)] }),
+        ] {
+            assert!(form(hidden.clone()).is_err(), "{}", &hidden.to_string()[..40]);
         }
     }
 

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use openclaw_content::{Untrusted, clean_line};
 use rmcp::model::{ElicitResult, ElicitationAction, ListRootsResult, Root};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use url::Url;
 
 use super::elicitation::Elicitation;
-use super::{ClientSide, ElicitationAnswer, ElicitationRequest, LOG_CHARS, SamplingRequest};
+use super::{ClientSide, ElicitationAnswer, ElicitationRequest, SamplingRequest};
 use crate::wire::WorkId;
 
 /// Timeout for an answer of the user, or of the sampler including a user that it asks.
@@ -67,7 +66,6 @@ impl ClientSide {
             return ElicitResult::new(ElicitationAction::Decline);
         };
         let Elicitation { message, wanted } = asked;
-        let message = clean_line(Untrusted::new(&message), LOG_CHARS);
         let (server, occasion) = (self.shared.server.clone(), self.shared.work.about(work));
         let calls = occasion.callers.clone();
         let question = ElicitationRequest { server, calls, message, wanted };

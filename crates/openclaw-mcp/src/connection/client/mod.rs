@@ -13,7 +13,7 @@ mod input;
 mod login;
 mod work;
 
-pub(crate) use elicitation::visitable;
+pub(crate) use elicitation::{sanitized_elicitation, visitable};
 pub use host::{
     CallInProgress, Downstream, ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor,
     Host, Sampler, SamplingRequest,

@@ -6,6 +6,7 @@ mod output;
 mod plain;
 mod prefix;
 mod process;
+mod shell;
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -36,7 +37,7 @@ pub struct ExecSettings {
     pub timeout: Duration,
     /// Maximum timeout, whatever the call specifies.
     pub max_timeout: Duration,
-    /// The shell, which takes a command after `-c`; `None` for that of the system.
+    /// The shell: a POSIX shell, `PowerShell` or `cmd.exe`; `None` for that of the system.
     pub shell: Option<String>,
     /// Complete environment of commands. It should not contain secrets.
     pub environment: Vec<(String, String)>,

@@ -6,10 +6,11 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use openclaw_process::{Isolation, ProcessTree};
-use tokio::process::{ChildStderr, ChildStdout, Command};
+use tokio::process::{ChildStderr, ChildStdout};
 use tokio::time::timeout;
 
 use super::ExecSettings;
+use super::shell::CommandShell;
 
 /// How long to wait for a killed process to exit.
 const END: Duration = Duration::from_secs(5);
@@ -31,14 +32,8 @@ impl ExecProcess {
         folder: &Path,
         settings: &ExecSettings,
     ) -> io::Result<(Self, OutputPipes)> {
-        let mut shell = match &settings.shell {
-            Some(configured) => {
-                let mut shell = Command::new(configured);
-                shell.arg("-c").arg(command);
-                shell
-            }
-            None => system_shell(command),
-        };
+        let shell = CommandShell::of(settings.shell.as_deref(), &settings.environment)?;
+        let mut shell = shell.running(command);
         shell.env_clear();
         shell.envs(settings.environment.iter().map(|(name, value)| (name, value)));
         shell.current_dir(folder);
@@ -73,20 +68,4 @@ impl ExecProcess {
         self.kill().await;
         self.0.set_gone();
     }
-}
-
-#[cfg(not(windows))]
-fn system_shell(command: &str) -> Command {
-    // By absolute path, so that an `sh` in the workspace is not run.
-    let mut shell = Command::new("/bin/sh");
-    shell.arg("-c").arg(command);
-    shell
-}
-
-#[cfg(windows)]
-fn system_shell(command: &str) -> Command {
-    let mut shell = Command::new("cmd.exe");
-    // The shell takes the line verbatim; the usual quoting would change it.
-    shell.raw_arg("/D /S /C \"").raw_arg(command).raw_arg("\"");
-    shell
 }

@@ -80,7 +80,27 @@ fn spawn(args: &RunArgs, paths: &Paths, edge: &Edge) -> Result<Child, CommandErr
     }
     let errors = log.try_clone().context("cannot write the log of the gateway")?;
     command.stdin(Stdio::null()).stdout(log).stderr(errors);
-    command.spawn().context("cannot start the gateway")
+    spawn_apart(&mut command).context("cannot start the gateway")
+}
+
+/// The gateway itself leaves the terminal (`--detached`).
+#[cfg(not(windows))]
+fn spawn_apart(command: &mut Command) -> io::Result<Child> {
+    command.spawn()
+}
+
+/// Starts it with a console of its own, which has no window: it outlives the user's window, and the
+/// programs that it starts open none. It also leaves the job of a terminal that ends all of its processes,
+/// unless the job forbids that.
+#[cfg(windows)]
+fn spawn_apart(command: &mut Command) -> io::Result<Child> {
+    use std::os::windows::process::CommandExt as _;
+    const NEW_PROCESS_GROUP: u32 = 0x0000_0200;
+    const BREAKAWAY_FROM_JOB: u32 = 0x0100_0000;
+    const NO_WINDOW: u32 = 0x0800_0000;
+    let apart = NO_WINDOW | NEW_PROCESS_GROUP;
+    let outside = command.creation_flags(apart | BREAKAWAY_FROM_JOB).spawn();
+    outside.or_else(|_| command.creation_flags(apart).spawn())
 }
 
 /// The log of a gateway in the background.

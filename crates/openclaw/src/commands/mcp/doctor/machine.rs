@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use openclaw_config::StdioServer;
 use openclaw_mcp::process::missing_interpreter;
+use openclaw_mcp::process::program::{ProgramLookup, check_arguments};
 use openclaw_secrets::Environment;
 
 use crate::commands::check::Check;
@@ -24,11 +25,33 @@ pub(super) fn checks(server: &StdioServer, environment: &Environment) -> Vec<Che
     let folder = server.cwd.as_deref();
     if is_path(command) {
         let path = folder.unwrap_or(Path::new("")).join(command);
+        let path = on_windows(command, folder, environment).unwrap_or(path);
         checks.push(program_at(&path, folder));
     } else if !server.env.contains_key("PATH") {
-        checks.extend(program_on_path(command, folder, environment));
+        checks.push(program_on_path(command, folder, environment));
     }
+    checks.extend(unsafe_arguments(server, environment));
     checks
+}
+
+/// Reports arguments that cannot be passed to a batch file, which `npx` is on Windows.
+fn unsafe_arguments(server: &StdioServer, environment: &Environment) -> Option<Check> {
+    let arguments: Vec<&str> = server.args.iter().collect();
+    let program = on_windows(server.command.as_str(), server.cwd.as_deref(), environment)?;
+    let error = check_arguments(&program.to_string_lossy(), &arguments).err()?;
+    let advice = "pass it in `env`, or set `command` to the program that the batch file runs";
+    Some(Check::bad(error.to_string(), Some(advice.to_owned())))
+}
+
+/// Returns the file that a name means on Windows; `None` on other systems.
+fn on_windows(command: &str, cwd: Option<&Path>, environment: &Environment) -> Option<PathBuf> {
+    if !cfg!(windows) {
+        return None;
+    }
+    let variables = environment.for_child([]);
+    let variable = |name: &str| variables.get(name).map(String::as_str);
+    let (path, extensions) = (variable("PATH"), variable("PATHEXT"));
+    ProgramLookup { path, extensions, folder: cwd }.find(command).ok()
 }
 
 /// Formats the command line for a shell. Arguments that may be secret are omitted.
@@ -82,22 +105,22 @@ fn found(path: &Path, cwd: Option<&Path>) -> Check {
     Check::bad(what, Some(advice.to_owned()))
 }
 
-/// Searches the PATH. Not on Windows, where the name may lack its extension.
-fn program_on_path(command: &str, cwd: Option<&Path>, environment: &Environment) -> Option<Check> {
-    if cfg!(windows) {
-        return None;
-    }
+/// Searches the PATH.
+fn program_on_path(command: &str, cwd: Option<&Path>, environment: &Environment) -> Check {
     let path = environment.for_child([]).remove("PATH").unwrap_or_default();
-    let program = std::env::split_paths(&path)
-        .map(|folder: PathBuf| folder.join(command))
-        .find(|path| path.is_file() && is_executable(path));
-    Some(match program {
+    let program = match cfg!(windows) {
+        true => on_windows(command, cwd, environment),
+        false => std::env::split_paths(&path)
+            .map(|folder: PathBuf| folder.join(command))
+            .find(|path| path.is_file() && is_executable(path)),
+    };
+    match program {
         Some(path) => found(&path, cwd),
         None => Check::bad(
             format!("program `{command}` not found on the PATH"),
             Some(installer(command)),
         ),
-    })
+    }
 }
 
 fn installer(command: &str) -> String {
