@@ -9,6 +9,7 @@ mod bad_input;
 mod clients;
 #[path = "../common/mod.rs"]
 mod common;
+mod floods;
 mod http;
 mod http_messages;
 mod names;
