@@ -4,7 +4,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use openclaw_testkit::{Ask, Script, Tool};
+use openclaw_testkit::{Script, Tool};
 use serde_json::{Value, json};
 
 use crate::common::memory;
@@ -49,20 +49,22 @@ fn unfinished_bodies_are_bounded_together() {
 
 #[test]
 fn parked_calls_are_bounded_together() {
-    let place = Place::with("one", &Script::new().legacy().ask(Ask::Elicitation));
+    // Each call waits for an approval.
+    let mut place = Place::new();
+    place.add("one", &Script::new().tools([Tool::new("write")]), json!({}));
     let gateway = place.gateway();
-    let mut call = echo(&"x".repeat(20 * MIB));
+    let mut call = json!({ "name": "write", "arguments": { "text": "x".repeat(20 * MIB) } });
     call["_meta"] = rpc::meta(json!({ "elicitation": {} }));
     let body = request(1, "tools/call", call);
     let version = ("MCP-Protocol-Version", "2026-07-28");
-    let headers = [version, ("Mcp-Method", "tools/call"), ("Mcp-Name", "echo")];
+    let headers = [version, ("Mcp-Method", "tools/call"), ("Mcp-Name", "write")];
     let (mut parked, mut refused) = (0, 0);
     for _ in 0..10 {
         let answer = send(&gateway, "POST", &headers, &body);
         match answer.messages.first() {
             Some(reply) if reply["result"]["resultType"] == "input_required" => parked += 1,
             _ => {
-                assert!(answer.body.contains("of memory already"), "{}", answer.head);
+                assert!(answer.body.contains("of memory already"), "{}", answer.body);
                 refused += 1;
             }
         }
