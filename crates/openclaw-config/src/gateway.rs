@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use openclaw_secrets::SecretTemplate;
 
+use crate::raw::HubApprovals;
 use crate::server::SafeUrl;
 
 /// The gateway's settings.
@@ -29,6 +30,8 @@ pub struct GatewayConfig {
     pub shutdown_grace: Duration,
     /// Calls per minute of each client of the hub; `None` for no limit.
     pub hub_rate_limit: Option<NonZeroU32>,
+    /// What clients of the hub may approve without the scope for approvals.
+    pub hub_approvals: HubApprovals,
     /// The gateway to use instead of one on this machine.
     pub remote: Option<RemoteGateway>,
 }

@@ -64,7 +64,7 @@ pub use native::{ExecTool, FileTools, NativeToolSettings, PrivateHost, WebFetchT
 pub use oauth::{IdentityProvider, OAuthGrant, OAuthSettings};
 pub use paths::{ChosenBy, NoHome, Paths};
 pub use provider::ProviderConfig;
-pub use raw::{ApprovalFallback, ModelApi, ProtocolVersion, TransportKind};
+pub use raw::{ApprovalFallback, HubApprovals, ModelApi, ProtocolVersion, TransportKind};
 pub use render::Style;
 pub use schema::json_schema;
 pub use server::{

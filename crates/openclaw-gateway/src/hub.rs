@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
-use openclaw_config::{ApprovalFallback, SamplingRule};
+use openclaw_config::{ApprovalFallback, HubApprovals, SamplingRule};
 use openclaw_mcp::connection::client::{
     ElicitationAnswer, ElicitationRequest, Elicitor, Sampler, SamplingRequest,
 };
@@ -36,6 +36,12 @@ impl Agents for ActiveAgents {
     fn rate_limit(&self) -> Option<u32> {
         let gateway = self.0.upgrade()?;
         gateway.active.load().config.gateway.hub_rate_limit.map(std::num::NonZero::get)
+    }
+
+    fn lets_clients_approve(&self) -> bool {
+        self.0.upgrade().is_some_and(|gateway| {
+            gateway.active.load().config.gateway.hub_approvals == HubApprovals::Once
+        })
     }
 }
 

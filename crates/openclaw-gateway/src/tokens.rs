@@ -4,6 +4,7 @@
 //! at every connect with such a token: a new token is valid, and a revoked one invalid, without a
 //! restart.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -155,6 +156,15 @@ impl TokenStore {
         });
         let hash = hash(sent);
         tokens.into_iter().find(|token| token.sha256 == hash)
+    }
+
+    /// Returns whoever has a token.
+    pub(crate) fn principals(&self) -> HashSet<Principal> {
+        let tokens = self.read().unwrap_or_else(|error| {
+            tracing::error!(%error, file = FILE, "cannot read the access tokens");
+            Vec::new()
+        });
+        tokens.into_iter().map(StoredToken::principal).collect()
     }
 
     fn path(&self) -> PathBuf {

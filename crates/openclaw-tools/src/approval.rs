@@ -251,6 +251,8 @@ pub enum ApprovalAnswer {
     Unanswered,
     /// The user's client could not ask, or the user dismissed the question.
     NotAsked,
+    /// Nobody was asked who may approve it. The words say so, and who may.
+    NotEntitled(String),
 }
 
 /// A channel for asking the user.

@@ -10,7 +10,9 @@ use crate::credential::safe_address;
 use crate::decode::{Field, Spanned};
 use crate::gateway::{Bind, GatewayConfig, MetricsConfig, RemoteGateway};
 use crate::model::{Setting, SettingOrigin, ToolPolicy};
-use crate::raw::{RawControlUi, RawGateway, RawGatewayAuth, RawMetrics, RawRemoteGateway};
+use crate::raw::{
+    HubApprovals, RawControlUi, RawGateway, RawGatewayAuth, RawMetrics, RawRemoteGateway,
+};
 use crate::server::SafeUrl;
 use crate::text::ConfigText;
 
@@ -36,6 +38,7 @@ impl Builder<'_> {
             control_ui,
             shutdown_grace,
             hub_rate_limit,
+            hub_approvals,
             tools,
         } = gateway.map(|it| it.value).unwrap_or_default();
         let remote = self.remote_gateway(mode, remote, noted);
@@ -61,6 +64,8 @@ impl Builder<'_> {
         let shutdown_grace =
             self.millis(noted, "gateway.shutdownGraceMs", shutdown_grace, DEFAULT_GRACE_MS);
         let hub_rate_limit = self.count(noted, "gateway.hubRateLimit", hub_rate_limit, 0);
+        let (key, once) = ("gateway.hubApprovals", HubApprovals::Once);
+        let hub_approvals = self.take(noted, key, hub_approvals, once, |it| json!(it.as_str()));
         let tools = self.tool_policy("gateway.tools", tools, noted);
         let gateway = GatewayConfig {
             port: u16::try_from(port).unwrap_or(u16::MAX),
@@ -71,6 +76,7 @@ impl Builder<'_> {
             control_ui,
             shutdown_grace,
             hub_rate_limit: u32::try_from(hub_rate_limit).ok().and_then(NonZeroU32::new),
+            hub_approvals,
             remote,
         };
         (gateway, tools)

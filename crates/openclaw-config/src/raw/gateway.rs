@@ -2,7 +2,7 @@
 
 use super::credential::CredentialText;
 use super::{RawPolicy, Words};
-use crate::decode::{Whole, section};
+use crate::decode::{Whole, choice, section};
 use crate::schema;
 use crate::text::ConfigText;
 
@@ -31,8 +31,21 @@ section! {
         /// Calls per minute of each client of `/mcp` and `openclaw mcp-server --hub`; 0 for no limit
         /// (0). The `rateLimit` of a server does not apply to them.
         hub_rate_limit: Whole<0, 1_000_000> = "hubRateLimit",
+        /// What clients of the hub may approve whose access token lacks the scope `operator.approvals`
+        /// (`once`).
+        hub_approvals: HubApprovals = "hubApprovals",
         /// The tool policy for calls through the gateway.
         tools: RawPolicy = "tools",
+    }
+}
+
+choice! {
+    /// What clients of the hub may approve whose access token lacks the scope for approvals.
+    pub enum HubApprovals {
+        /// Their own calls, each once, but not a tool that has changed.
+        Once = "once",
+        /// Nothing.
+        Never = "never",
     }
 }
 

@@ -24,6 +24,7 @@ use crate::tree::ConfigNode;
 pub use agent::ApprovalFallback;
 pub(crate) use agent::{RawAgent, RawAgents, RawApproval, RawModelChoice};
 pub(crate) use auth::{RawAuth, RawGrantType, RawIdentityProvider, RawNodeOAuth};
+pub use gateway::HubApprovals;
 pub(crate) use gateway::{
     RawAcp, RawControlUi, RawGateway, RawGatewayAuth, RawMetrics, RawRemoteGateway,
 };

@@ -3,14 +3,13 @@
 
 use std::io::Cursor;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
 use openclaw_budget::ByteBudget;
 use openclaw_mcp_server::hub::{HubClientOptions, lines};
-use openclaw_protocol::Method;
+use openclaw_protocol::{Method, Principal};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
@@ -18,7 +17,7 @@ use tokio::time::sleep;
 use super::CallerService;
 use super::bearer::authenticate;
 use super::body::ResponseBody;
-use super::listener::Gate;
+use super::listener::{Ending, Gate};
 use super::request_info::{RequestInfo, Upgrade};
 use crate::tokens::TokenInUse;
 
@@ -26,12 +25,11 @@ use crate::tokens::TokenInUse;
 pub(super) const PATH: &str = "/mcp";
 /// The protocol of lines, in the header `Upgrade`.
 pub const LINES: &str = "openclaw-mcp-lines";
-/// How often a token is checked while it is in use.
-const CHECK: Duration = Duration::from_secs(30);
 
 /// A client that sends lines.
 #[derive(Debug)]
 pub(super) struct LineClient {
+    principal: Principal,
     options: HubClientOptions,
     token: Option<TokenInUse>,
     budget: Arc<ByteBudget>,
@@ -54,7 +52,7 @@ pub(super) async fn handle(
     let wants_lines = request.headers().get(header::UPGRADE).is_some_and(|it| it == LINES);
     if !wants_lines {
         let budget = gate.budgets.of(&principal);
-        return http.handle(request, &budget).await.map(ResponseBody::from);
+        return http.handle(&principal, &budget, request).await.map(ResponseBody::from);
     }
     let options = match HubClientOptions::from_query(request.uri().query().unwrap_or_default()) {
         Ok(options) => options,
@@ -66,7 +64,8 @@ pub(super) async fn handle(
     }
     let token = TokenInUse::of(gate.options.tokens.as_ref(), &principal);
     let budget = gate.budgets.of(&principal);
-    visit.upgrade_to(Upgrade::Lines(Box::new(LineClient { options, token, budget })));
+    let client = LineClient { principal, options, token, budget };
+    visit.upgrade_to(Upgrade::Lines(Box::new(client)));
     let headers = [(header::CONNECTION, "upgrade"), (header::UPGRADE, LINES)];
     respond((StatusCode::SWITCHING_PROTOCOLS, headers))
 }
@@ -78,25 +77,43 @@ fn respond(response: impl IntoResponse) -> Response<ResponseBody> {
 /// Serves a client that sends lines, until it disconnects or its token is revoked.
 pub(super) async fn serve_lines(
     desk: &dyn CallerService,
+    gate: &Gate,
     stream: TcpStream,
     read: Vec<u8>,
     lines: Box<LineClient>,
 ) {
     let Some((hub, _)) = desk.hub() else { return };
-    let LineClient { options, mut token, budget } = *lines;
+    let LineClient { principal, options, mut token, budget } = *lines;
     let (input, mut output) = stream.into_split();
     let revoked = async {
         while token.as_mut().is_none_or(TokenInUse::is_valid) {
-            sleep(CHECK).await;
+            sleep(gate.options.limits.tick).await;
         }
     };
     let input = Cursor::new(read).chain(input);
     let served = tokio::select! {
-        served = lines::serve(&hub, options, &budget, input, &mut output) => served,
+        served = lines::serve(&hub, principal, options, &budget, input, &mut output) => served,
         () = revoked => Ok(()),
     };
     if let Err(error) = served {
         tracing::debug!(%error, "the connection to a hub client ended");
     }
     let _ = output.shutdown().await;
+}
+
+/// Ends what belongs to tokens that were revoked, until the gateway stops.
+pub(super) async fn end_revoked(desk: &dyn CallerService, gate: &Gate, ending: &Ending) {
+    let (Some((_, http)), Some(tokens)) = (desk.hub(), &gate.options.tokens) else { return };
+    loop {
+        tokio::select! {
+            () = ending.begun() => return,
+            () = sleep(gate.options.limits.tick) => {}
+        }
+        // Read if there is such a token, and once for all of them.
+        let mut valid = None;
+        http.end_revoked(|principal| {
+            let valid = valid.get_or_insert_with(|| tokens.principals());
+            principal.token().is_none() || valid.contains(principal)
+        });
+    }
 }

@@ -177,6 +177,11 @@ impl Bound {
 /// Owns all connections: they end with it.
 async fn accept(listener: TcpListener, admission: Arc<OpenConnections>, server: Arc<Server>) {
     let mut connections = JoinSet::new();
+    let of_tokens = Arc::clone(&server);
+    connections.spawn(async move {
+        let Server { desk, gate, ending, .. } = &*of_tokens;
+        hub::end_revoked(&**desk, gate, ending).await;
+    });
     loop {
         tokio::select! {
             () = server.ending.begun() => break,
@@ -212,7 +217,7 @@ async fn serve(
         None => {}
         Some(Entered::Lines(guest, stream, read, lines)) => {
             tokio::select! {
-                () = hub::serve_lines(&*server.desk, stream, read, lines) => {}
+                () = hub::serve_lines(&*server.desk, &server.gate, stream, read, lines) => {}
                 () = server.ending.begun() => {}
             }
             drop(guest);

@@ -8,6 +8,7 @@ mod commands;
 mod common;
 mod connections;
 mod context;
+mod hub;
 mod lists;
 mod metrics;
 mod support;

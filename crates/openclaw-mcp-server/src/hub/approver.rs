@@ -1,20 +1,25 @@
 //! Approvals of calls by the user of a client (S6).
 //!
 //! A client's own user decides, if the client can ask; otherwise the agent's configured fallback
-//! applies. A client that asks its user before every call is asked nevertheless: whether it does
+//! applies. Without the scope for approvals, the user decides about this one call at most
+//! (`gateway.hubApprovals`): nothing for later, and no tool that has changed. A client that asks its user before every call is asked nevertheless: whether it does
 //! cannot be known.
 
 use futures_util::future::BoxFuture;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::connection::client::PATIENCE;
+use openclaw_protocol::Scope;
 use openclaw_tools::{ApprovalAnswer, ApprovalExtent, ApprovalReason, ApprovalRequest, Approver};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::answers::{AskableClient, ClientQuestion, ELICIT, ask_if_able};
+use super::client::{ApprovalRights, HubClient};
 
 /// Maximum length of the arguments in a question, in characters.
 const MAX_ARGUMENTS: usize = 1_000;
+/// Maximum length of a tool's name in a command, in characters.
+const MAX_NAME: usize = 80;
 /// The answers that a user chooses from.
 const ONCE: &str = "allow once";
 const ALWAYS: &str = "always allow";
@@ -75,20 +80,63 @@ impl CallQuestion<'_> {
     }
 }
 
-/// Asks the user of a client.
+/// Asks the user of a client, within the rights of its principal.
 #[derive(Debug)]
-pub(super) struct ClientApprover<'a>(pub(super) &'a dyn AskableClient);
+pub(super) struct ClientApprover<'a> {
+    pub(super) answers: &'a dyn AskableClient,
+    pub(super) client: &'a HubClient,
+}
+
+impl ClientApprover<'_> {
+    /// Says who may approve this call, if the user of the client may not.
+    fn refused(&self, asked: &ApprovalRequest<'_>, rights: ApprovalRights) -> Option<String> {
+        let is_changed = asked.why == ApprovalReason::Changed;
+        let needed = match rights {
+            ApprovalRights::OwnCallOnce if is_changed => {
+                "The tool's description or schema has changed since it was first seen or approved"
+            }
+            ApprovalRights::All | ApprovalRights::OwnCallOnce => return None,
+            ApprovalRights::Nothing => "The call needs an approval",
+        };
+        let scope = Scope::Approvals.name().unwrap_or_default();
+        let command = self.command(asked, is_changed).unwrap_or_default();
+        Some(format!(
+            "{needed}, and the access token of this client has no right to approve that. Someone with \
+             the scope `{scope}` has to{command}. The tool was not called."
+        ))
+    }
+
+    /// Returns the command that approves a tool.
+    fn command(&self, asked: &ApprovalRequest<'_>, is_changed: bool) -> Option<String> {
+        let view = self.client.view()?;
+        let tool = view.tool_of_model(asked.tool.name.as_str())?;
+        let name = clean_line(Untrusted::new(&tool.listed().name), MAX_NAME);
+        let server = tool.server().name();
+        Some(match is_changed {
+            true => format!(
+                ": review it with `openclaw mcp tools {server} {name}`, then run \
+                 `openclaw mcp call {server} {name} --approve`"
+            ),
+            false => format!(": run `openclaw approvals allow {}`", asked.tool.name),
+        })
+    }
+}
 
 impl Approver for ClientApprover<'_> {
     fn ask<'a>(&'a self, asked: ApprovalRequest<'a>) -> BoxFuture<'a, ApprovalAnswer> {
         Box::pin(async move {
-            let always = asked.always.first().filter(|_| asked.why.can_last());
+            let rights = self.client.approval_rights();
+            if let Some(words) = self.refused(&asked, rights) {
+                return ApprovalAnswer::NotEntitled(words);
+            }
+            let may_last = rights == ApprovalRights::All && asked.why.can_last();
+            let always = asked.always.first().filter(|_| may_last);
             let call = CallQuestion {
                 words: words(&asked),
                 arguments: asked.arguments.get(),
                 always: always.map(|always| always.words.as_str()),
             };
-            let answer = timeout(PATIENCE, ask_if_able(self.0, call.question())).await;
+            let answer = timeout(PATIENCE, ask_if_able(self.answers, call.question())).await;
             let Ok(Ok(answer)) = answer else { return ApprovalAnswer::Unanswered };
             match (call.choice(&answer), always) {
                 (ApprovalChoice::Once, _) => ApprovalAnswer::Yes(ApprovalExtent::Once),

@@ -2,7 +2,8 @@
 //!
 //! Which call a server's request belongs to is known if it is part of a result, if it arrives on the
 //! stream of a call, or if all calls that the server is processing are those of one client. Otherwise
-//! it is refused: another client's user must neither see the question nor answer it.
+//! it is refused: another client's user must neither see the question nor answer it. So is one about the
+//! call of a client that is gone. A request outside any call reaches no client.
 
 use std::collections::HashMap;
 use std::future::ready;
@@ -25,6 +26,8 @@ use super::listen::Updated;
 /// Why a request is refused that may belong to the call of another client.
 const UNCLEAR: &str = "the server is processing calls of several clients, and does not say which of \
                        them it asks";
+/// The beginning of the names of clients' sessions. The keys of all others name an agent or a caller.
+const HUB_SESSION: &str = "hub:";
 /// How many changes of resources are kept for a slow client; it loses the oldest.
 const MAX_UPDATES: usize = 256;
 
@@ -91,7 +94,7 @@ impl Asks {
         answers: Arc<dyn AskableClient>,
     ) -> CallScope {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let session = format!("hub:{number}");
+        let session = format!("{HUB_SESSION}{number}");
         self.calls().insert(session.clone(), CallOf { client, answers });
         CallScope { asks: Arc::clone(self), session }
     }
@@ -151,6 +154,13 @@ impl Asks {
     fn concerned(&self, in_progress: &[CallInProgress]) -> Concerned {
         let calls = self.calls();
         let of = |call: &CallInProgress| calls.get(call.session.as_deref()?);
+        let is_of_gone_client = |call: &CallInProgress| {
+            let session = call.session.as_deref();
+            session.is_some_and(|it| it.starts_with(HUB_SESSION) && !calls.contains_key(it))
+        };
+        if in_progress.iter().any(is_of_gone_client) {
+            return Concerned::Unclear;
+        }
         let Some(newest) = in_progress.iter().find_map(of) else { return Concerned::NoClient };
         let is_same = |call: &CallInProgress| match of(call) {
             Some(other) => {
@@ -262,7 +272,8 @@ mod tests {
         assert_eq!(answering.await.unwrap(), expected);
         assert!(old_events.next().now_or_never().is_none());
         drop(new);
-        assert!(asks.elicit(&request(&[Some("hub:99")])).is_none(), "it is for another user");
+        let of_agent = request(&[Some("agent:main:main")]);
+        assert!(asks.elicit(&of_agent).is_none(), "it is for another user");
         assert!(asks.elicit(&request(&[None])).is_none(), "it is for another user");
         let (mute, _mute_events) = client(&asks, Some(2), false);
         let declined = asks.elicit(&request(&[Some(mute.session())])).unwrap().await;
@@ -284,6 +295,9 @@ mod tests {
             [shared, Some(like_it.session())],
             [ours, Some("agent:main:main")],
             [None, ours],
+            // The client of this one is gone.
+            [ours, Some("hub:99")],
+            [Some("hub:99"), Some("agent:main:main")],
         ] {
             let asked = request(&calls);
             assert_eq!(asks.elicit(&asked).unwrap().await, ElicitationAnswer::Cancel, "{calls:?}");

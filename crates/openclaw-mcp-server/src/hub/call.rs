@@ -90,14 +90,15 @@ impl HubClient {
         let Some((fallback, tools)) = self.agent() else {
             return HubReply::error(BUSY, "the agent was removed");
         };
-        let approver = ClientApprover(by.answers);
+        let approver = ClientApprover { answers: by.answers, client: self };
         let modern = request.modern.as_ref();
+        let who = self.who(modern.and_then(|modern| modern.client.as_deref()));
         let meta = modern.map(|modern| modern.meta.as_str());
         let more = modern.map_or("", |modern| &modern.more);
         let context = CallContext {
             options: CallOptions { watcher: by.watcher, ..self.relaying(meta, more) },
             trace: request.trace.as_ref(),
-            ..self.context(by.session, &approver, fallback)
+            ..self.context(by.session, &who, &approver, fallback)
         };
         let call = Call::new(name, arguments);
         let pipeline = tools.pipeline();
@@ -129,11 +130,12 @@ impl HubClient {
         }
         let is_modern = call.is_modern();
         let meta = call.meta.as_ref();
-        let approver = ClientApprover(by.answers);
+        let approver = ClientApprover { answers: by.answers, client: self };
+        let who = self.who(meta.and_then(|meta| meta.client.as_deref()));
         let context = CallContext {
             options: self.relaying(meta.filter(|_| is_modern).map(|it| it.members.as_str()), ""),
             trace: meta.and_then(|meta| meta.trace.as_ref()),
-            ..self.context(by.session, &approver, rights.fallback)
+            ..self.context(by.session, &who, &approver, rights.fallback)
         };
         let done = || {
             // There is room, unless another request of the client has just taken it: that one more is
@@ -153,6 +155,7 @@ impl HubClient {
     fn context<'a>(
         &'a self,
         session: &'a str,
+        who: &'a str,
         approver: &'a ClientApprover<'a>,
         fallback: Fallback,
     ) -> CallContext<'a> {
@@ -160,7 +163,7 @@ impl HubClient {
             agent: Some(self.agent_id()),
             session: Some(session),
             consent: Consent::Ask { approver, fallback },
-            ..CallContext::by_hand(self.who())
+            ..CallContext::by_hand(who)
         }
     }
 

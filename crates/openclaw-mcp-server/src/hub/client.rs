@@ -1,5 +1,6 @@
 //! A client of the hub.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -12,6 +13,7 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::Server;
 use openclaw_mcp::server::limiter::{Limiter, RetryAfter};
+use openclaw_protocol::{Principal, Scope};
 use openclaw_tools::Fallback;
 use rmcp::model::{CustomNotification, ServerNotification};
 use rmcp::service::{Peer, RoleServer};
@@ -25,6 +27,7 @@ use super::asks::CallScope;
 use super::memory::MAX_URI;
 use super::options::HubClientOptions;
 use super::outbox::Outbox;
+use super::running::RunningCall;
 use super::view::HubView;
 
 /// How long a call of an unknown tool waits for servers that are still connecting.
@@ -46,13 +49,17 @@ const MAX_NAME: usize = 60;
 /// A client of the hub. Its requests are made with the rights of one agent.
 pub(super) struct HubClient {
     pub(super) hub: Arc<Hub>,
+    principal: Principal,
     agent: String,
     pub(super) options: HubClientOptions,
     number: u64,
     /// The memory of its principal.
     pub(super) budget: Arc<ByteBudget>,
-    /// Whether several programs may be behind it: requests without a session.
+    /// Whether several programs may be behind it: requests without a session. What one of them says
+    /// about itself is not kept then.
     is_shared: bool,
+    /// Its name in the audit log, until it has made itself known.
+    unknown_name: String,
     name: OnceLock<String>,
     view: Mutex<Option<Arc<HubView>>>,
     limiter: Limiter,
@@ -104,6 +111,17 @@ pub(super) fn subscription_bytes(uri: &str) -> usize {
     512 + 2 * uri.len()
 }
 
+/// What the user of a client may approve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ApprovalRights {
+    /// Calls, now and for later, and changed tools.
+    All,
+    /// Its own calls, each once.
+    OwnCallOnce,
+    /// Nothing.
+    Nothing,
+}
+
 /// What a client may call at one point in time.
 pub(super) struct Rights {
     /// What to do with calls that no user of the client approves.
@@ -126,6 +144,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl HubClient {
     pub(super) fn new(
         hub: Arc<Hub>,
+        principal: Principal,
         agent: String,
         options: HubClientOptions,
         number: u64,
@@ -134,13 +153,16 @@ impl HubClient {
     ) -> Self {
         let limiter = Limiter::new(hub.agents.rate_limit());
         let (servers, memory) = (BTreeMap::new(), budget.permit());
+        let unknown_name = name_of(&principal, &options.name);
         Self {
             hub,
+            principal,
             agent,
             options,
             number,
             budget,
             is_shared,
+            unknown_name,
             name: OnceLock::new(),
             view: Mutex::default(),
             limiter,
@@ -166,9 +188,44 @@ impl HubClient {
         &self.agent
     }
 
-    /// Its name in the audit log.
-    pub(super) fn who(&self) -> &str {
-        self.name.get().unwrap_or(&self.options.name)
+    /// Whose client it is.
+    pub(super) fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
+    /// Whether several programs may be behind it.
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    /// What its user may approve.
+    pub(super) fn approval_rights(&self) -> ApprovalRights {
+        if self.principal.has(Scope::Approvals) {
+            ApprovalRights::All
+        } else if self.hub.agents.lets_clients_approve() {
+            ApprovalRights::OwnCallOnce
+        } else {
+            ApprovalRights::Nothing
+        }
+    }
+
+    /// Takes a parked call that this state stands for, if it is one of the same principal.
+    pub(super) fn take_parked(&self, state: &str) -> Option<RunningCall> {
+        self.hub.parked.take(state, |call| *call.principal() == self.principal)
+    }
+
+    /// Its name in the audit log; that in the request, if it has not made itself known before.
+    pub(super) fn who(&self, named: Option<&str>) -> Cow<'_, str> {
+        match (self.name.get(), named) {
+            (Some(name), _) => Cow::Borrowed(name),
+            (None, Some(named)) => Cow::Owned(self.named(named)),
+            (None, None) => Cow::Borrowed(&self.unknown_name),
+        }
+    }
+
+    fn named(&self, name: &str) -> String {
+        let name = clean_line(Untrusted::new(name), MAX_NAME);
+        name_of(&self.principal, &format!("{}: {name}", self.options.name))
     }
 
     /// Checks whether a call would exceed its rate limit; it is not counted.
@@ -222,10 +279,9 @@ impl HubClient {
         self.view()
     }
 
-    /// Records what the client says about itself in the handshake.
+    /// Records what the client says about itself in the handshake. A shared one has none.
     pub(super) fn introduced(&self, name: &str, capabilities: &Value, peer: &Peer<RoleServer>) {
-        let name = clean_line(Untrusted::new(name), MAX_NAME);
-        let _ = self.name.set(format!("{}: {name}", self.options.name));
+        let _ = self.name.set(self.named(name));
         let _ = self.abilities.set(Abilities::of(capabilities));
         let _ = self.peer.set(peer.clone());
     }
@@ -355,6 +411,14 @@ impl HubClient {
             let _ = timeout(NOTIFYING, peer.send_notification(notification)).await;
             drop(turn);
         });
+    }
+}
+
+/// A name in the audit log: of a program, and of the access token that it uses.
+fn name_of(principal: &Principal, program: &str) -> String {
+    match principal.token() {
+        Some(token) => format!("{program} (token {})", token.name()),
+        None => program.to_owned(),
     }
 }
 

@@ -29,7 +29,7 @@ use super::answers::AskableClient as _;
 use super::approver::ClientApprover;
 use super::client::{HubClient, LONG_URI, MAX_SUBSCRIPTIONS, level_of, subscription_bytes};
 use super::incoming::{CallRequest, MODERN, ModernRequest, RequestMeta};
-use super::memory::{MAX_SMALL, MAX_URI};
+use super::memory::MAX_URI;
 use super::reply::HubReply;
 use super::running::RunningCall;
 use super::search;
@@ -103,6 +103,16 @@ impl Handler {
         Ok(Arc::clone(self.client.get_or_init(|| Arc::clone(&client.0))))
     }
 
+    /// Returns the client of a method that changes its state, which several programs do not share.
+    fn own_client(
+        &self,
+        context: &RequestContext<RoleServer>,
+        method: &str,
+    ) -> Result<Arc<HubClient>, ErrorData> {
+        let client = self.client(context)?;
+        if client.is_shared() { Err(unknown_method(method)) } else { Ok(client) }
+    }
+
     async fn view(&self, context: &RequestContext<RoleServer>) -> Result<Arc<HubView>, ErrorData> {
         let client = self.client(context)?;
         client.settled_view().await.ok_or_else(|| failed("the agent was removed"))
@@ -138,6 +148,7 @@ impl Handler {
             state: params.get("requestState").and_then(Value::as_str).map(ToOwned::to_owned),
             responses: responses.and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default(),
             abilities: meta.abilities,
+            client: meta.client,
         })
     }
 
@@ -151,7 +162,9 @@ impl Handler {
         let client = self.client(context)?;
         let view = self.view(context).await?;
         let (fallback, _) = client.agent().ok_or_else(|| failed("the agent was removed"))?;
-        let (scope, approver) = (client.scope(), ClientApprover(&*client));
+        let scope = client.scope();
+        let approver = ClientApprover { answers: &*client, client: &client };
+        let who = client.who(modern.as_ref().and_then(|it| it.client.as_deref()));
         let (more, meta) = match &modern {
             Some(modern) => (modern.more.as_str(), Some(modern.meta.as_str())),
             None => ("", None),
@@ -161,7 +174,7 @@ impl Handler {
         let made = CallContext {
             agent: Some(client.agent_id()),
             session: Some(scope.session()),
-            who: client.who(),
+            who: &who,
             consent: Consent::Ask { approver: &approver, fallback },
             options: CallOptions { relay: Some(relay), ..CallOptions::default() },
             begun: None,
@@ -218,11 +231,7 @@ impl ServerHandler for Handler {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        let client = self.client(&context)?;
-        // It is kept as long as the connection.
-        if serde_json::to_vec(&request).map_or(0, |it| it.len()) > MAX_SMALL {
-            return Err(ErrorData::invalid_params("the request exceeds 64 KiB", None));
-        }
+        let client = self.own_client(&context, "initialize")?;
         let capabilities = serde_json::to_value(&request.capabilities).unwrap_or_default();
         client.introduced(&request.client_info.name, &capabilities, &context.peer);
         let answer = self.negotiate_initialize(&request);
@@ -263,7 +272,7 @@ impl ServerHandler for Handler {
             Some(modern) => modern.abilities,
             None => client.abilities(),
         };
-        let parked = modern.as_ref().and_then(|it| client.hub.parked.take(it.state.as_deref()?));
+        let parked = modern.as_ref().and_then(|it| client.take_parked(it.state.as_deref()?));
         let progress = context.meta.get_progress_token();
         let running = match (parked, &mut modern) {
             (Some(running), Some(modern)) => running.continued(&mut modern.responses),
@@ -338,7 +347,8 @@ impl ServerHandler for Handler {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let subscribed = self.client(&context)?.subscribe(&request.uri).await;
+        let client = self.own_client(&context, "resources/subscribe")?;
+        let subscribed = client.subscribe(&request.uri).await;
         subscribed.map_err(|problem| ErrorData::invalid_params(problem, None))
     }
 
@@ -347,7 +357,7 @@ impl ServerHandler for Handler {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.client(&context)?.unsubscribe(&request.uri);
+        self.own_client(&context, "resources/unsubscribe")?.unsubscribe(&request.uri);
         Ok(())
     }
 
@@ -433,7 +443,7 @@ impl ServerHandler for Handler {
         let name = serde_json::to_value(request.level).unwrap_or_default();
         let level = name.as_str().and_then(level_of);
         let level = level.ok_or_else(|| ErrorData::invalid_params("unknown log level", None))?;
-        self.client(&context)?.set_log_level(level).await;
+        self.own_client(&context, "logging/setLevel")?.set_log_level(level).await;
         Ok(())
     }
 

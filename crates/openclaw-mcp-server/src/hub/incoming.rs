@@ -15,6 +15,7 @@ pub(super) const MODERN: &str = "2026-07-28";
 /// The members of `_meta` that replace the handshake.
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
 const PROGRESS_KEY: &str = "progressToken";
 /// The memory that a call in progress takes besides its text.
 const CALL: usize = 4 * 1024;
@@ -26,6 +27,13 @@ const NO_ARGUMENTS: &str = "{}";
 pub(super) enum IncomingMessage<'a> {
     /// A tool call.
     Call(CallLine<'a>),
+    /// `initialize`.
+    Handshake {
+        /// The id of the request, as JSON.
+        id: &'a str,
+        /// Whether it names a version that has no handshake as the one that it is written in.
+        is_modern: bool,
+    },
     /// Another request, with its id as JSON.
     Request(&'a str),
     /// The cancellation of the request with this id.
@@ -90,6 +98,26 @@ struct CallEnvelope<'a> {
 }
 
 #[derive(Debug, Deserialize)]
+struct ClientInfo<'a> {
+    #[serde(borrow)]
+    name: Words<'a>,
+}
+
+#[derive(Debug, Deserialize)]
+struct HandshakeParams<'a> {
+    #[serde(borrow, default, rename = "_meta")]
+    meta: Option<&'a RawValue>,
+}
+
+impl HandshakeParams<'_> {
+    fn is_modern(params: &RawValue) -> bool {
+        let params = serde_json::from_str::<HandshakeParams<'_>>(params.get());
+        let meta = params.ok().and_then(|params| RequestMeta::parse(params.meta?));
+        meta.is_some_and(|meta| meta.is_modern)
+    }
+}
+
+#[derive(Debug, Deserialize)]
 struct CancelParams<'a> {
     #[serde(borrow, rename = "requestId")]
     id: &'a RawValue,
@@ -149,6 +177,8 @@ pub(super) struct ModernRequest {
     pub(super) responses: BTreeMap<String, Value>,
     /// What the client can be asked for.
     pub(super) abilities: Abilities,
+    /// The name of the client.
+    pub(super) client: Option<String>,
 }
 
 impl CallLine<'_> {
@@ -199,6 +229,7 @@ impl CallLine<'_> {
                 state: self.params.state.and_then(|state| serde_json::from_str(state.get()).ok()),
                 responses: self.responses()?,
                 abilities: meta.abilities,
+                client: meta.client,
             }),
         };
         let name = self.params.name.0.clone().into_owned();
@@ -237,6 +268,8 @@ pub(super) struct RequestMeta {
     pub(super) progress: Option<String>,
     /// What the client can be asked for.
     pub(super) abilities: Abilities,
+    /// The name of the client.
+    pub(super) client: Option<String>,
 }
 
 impl RequestMeta {
@@ -262,10 +295,12 @@ impl RequestMeta {
             return Some(Self { progress, trace, ..Self::default() });
         }
         let abilities = capabilities.and_then(Result::ok).map(|it| Abilities::of(&it));
+        let client = members.get(CLIENT_KEY).and_then(|it| serde_json::from_str(it.get()).ok());
+        let client = client.map(|ClientInfo { name: Words(name) }| name.into_owned());
         let text = serde_json::to_string(&members).ok()?;
         let members = text.strip_prefix('{')?.strip_suffix('}')?.to_owned();
         let abilities = abilities.unwrap_or_default();
-        Some(Self { is_modern, members, trace, progress, abilities })
+        Some(Self { is_modern, members, trace, progress, abilities, client })
     }
 }
 
@@ -294,6 +329,10 @@ pub(super) fn classify(line: &[u8]) -> IncomingMessage<'_> {
             Ok(params) => IncomingMessage::Call(CallLine { id, params }),
             Err(_) => IncomingMessage::Request(id),
         },
+        ("initialize", Some(id), params) => {
+            let is_modern = params.is_some_and(HandshakeParams::is_modern);
+            IncomingMessage::Handshake { id, is_modern }
+        }
         (_, Some(id), _) => IncomingMessage::Request(id),
         ("notifications/cancelled", None, Some(params)) => {
             let params = serde_json::from_str::<CancelParams<'_>>(params.get());

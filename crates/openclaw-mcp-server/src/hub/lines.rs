@@ -20,6 +20,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Abortable, Aborted, BoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit, FREE};
+use openclaw_protocol::Principal;
 use openclaw_tools::{CallLane, ProgressWatcher, StartedCall};
 use rmcp::ServiceExt as _;
 use rmcp::model::JsonRpcMessage;
@@ -82,19 +83,20 @@ pub enum LinesError {
     Io(#[from] io::Error),
 }
 
-/// Serves a client until it closes its end.
+/// Serves a client of a principal until it closes its end.
 ///
 /// # Errors
 /// If it cannot be served, sends a line that is too long, too slowly or without memory for it, or the
 /// connection breaks.
 pub async fn serve(
     hub: &Arc<Hub>,
+    principal: Principal,
     options: HubClientOptions,
     budget: &Arc<ByteBudget>,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
 ) -> Result<(), LinesError> {
-    let client = hub.client(options, budget)?;
+    let client = hub.client(principal, options, budget)?;
     let outbox = Arc::new(Outbox::new(budget));
     client.writes_to(&outbox);
     hub.asks.listen(&client);
@@ -320,14 +322,16 @@ impl Front {
             // Not with an id that is too long.
             let id = match &message {
                 IncomingMessage::Call(call) => Some(call.id),
-                IncomingMessage::Request(id) => Some(*id),
+                IncomingMessage::Request(id) | IncomingMessage::Handshake { id, .. } => Some(*id),
                 _ => None,
             };
             return self.refuse(id.filter(|id| id.len() <= MAX_NAME), INVALID_REQUEST, problem);
         }
         match message {
             IncomingMessage::Call(call) => self.call(&call, line),
-            IncomingMessage::Request(id) => self.request(id, line),
+            IncomingMessage::Request(id) | IncomingMessage::Handshake { id, .. } => {
+                self.request(id, line);
+            }
             IncomingMessage::Cancel(id) => match self.requests.get(id) {
                 // If it is over already, the outbox has its reply.
                 Some(InProgress::Started(call)) => {
@@ -433,7 +437,7 @@ impl Front {
                 let call = async move {
                     let tell =
                         |method: &str, params: &_| outbox.offer(&notification(method, params));
-                    let parked = modern.state.as_deref().and_then(|it| client.hub.parked.take(it));
+                    let parked = modern.state.as_deref().and_then(|it| client.take_parked(it));
                     match parked {
                         Some(running) => match running.continued(&mut modern.responses) {
                             Ok(running) => running.until_asked(tell).await,

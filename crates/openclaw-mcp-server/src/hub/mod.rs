@@ -5,8 +5,8 @@
 //! approval, schema, audit). Everything else goes to `rmcp`'s server ([`handler`]), through a
 //! transport of our own over [lines](lines) (stdio), or `rmcp`'s own over [HTTP](http).
 //!
-//! One fleet serves all clients. What a server asks or reports during a call goes to the client
-//! that the call is made for ([`asks`]).
+//! One fleet serves all clients. Each belongs to a [`Principal`], and so do its sessions and its calls.
+//! What a server asks or reports during a call goes to the client that the call is made for ([`asks`]).
 
 pub(crate) mod answers;
 pub(crate) mod approver;
@@ -37,6 +37,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use openclaw_budget::ByteBudget;
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::agent::AgentTools;
+use openclaw_protocol::Principal;
 use openclaw_tools::Fallback;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -61,6 +62,9 @@ pub trait Agents: Send + Sync + 'static {
 
     /// Returns how many calls per minute each client may make; `None` for no limit.
     fn rate_limit(&self) -> Option<u32>;
+
+    /// Whether a client without the scope for approvals may approve its own calls, each once.
+    fn lets_clients_approve(&self) -> bool;
 }
 
 /// Offers the servers of agents to clients of other programs.
@@ -109,32 +113,35 @@ impl Hub {
         self.agent_for(options).map(drop)
     }
 
-    /// Returns a new client.
+    /// Returns a new client: one program, which makes itself known with a handshake.
     ///
     /// # Errors
     /// If there is no such agent, or it has no such server.
     fn client(
         self: &Arc<Self>,
+        principal: Principal,
         options: HubClientOptions,
         budget: &Arc<ByteBudget>,
     ) -> Result<Arc<HubClient>, HubError> {
-        self.new_client(options, budget, false)
+        self.new_client(principal, options, budget, false)
     }
 
-    /// Returns a new client that several programs may be behind.
+    /// Returns a new client that several programs of a principal may be behind.
     ///
     /// # Errors
     /// If there is no such agent, or it has no such server.
     fn shared_client(
         self: &Arc<Self>,
+        principal: Principal,
         options: HubClientOptions,
         budget: &Arc<ByteBudget>,
     ) -> Result<Arc<HubClient>, HubError> {
-        self.new_client(options, budget, true)
+        self.new_client(principal, options, budget, true)
     }
 
     fn new_client(
         self: &Arc<Self>,
+        principal: Principal,
         options: HubClientOptions,
         budget: &Arc<ByteBudget>,
         is_shared: bool,
@@ -142,7 +149,8 @@ impl Hub {
         let agent = self.agent_for(&options)?;
         let number = self.next_client.fetch_add(1, Ordering::Relaxed);
         let (hub, budget) = (Arc::clone(self), Arc::clone(budget));
-        Ok(Arc::new(HubClient::new(hub, agent, options, number, budget, is_shared)))
+        let client = HubClient::new(hub, principal, agent, options, number, budget, is_shared);
+        Ok(Arc::new(client))
     }
 
     /// Returns the id of the agent of a client.

@@ -43,9 +43,16 @@ impl<T> Parked<T> {
         Some(state)
     }
 
-    /// Takes a call that its client continues.
-    pub(crate) fn take(&self, state: &str) -> Option<T> {
-        self.lock().remove(state).map(|(_, call)| call)
+    /// Takes a call that its client continues. Others know no such state.
+    pub(crate) fn take(&self, state: &str, is_own: impl FnOnce(&T) -> bool) -> Option<T> {
+        let mut calls = self.lock();
+        is_own(&calls.get(state)?.1).then(|| calls.remove(state)).flatten().map(|(_, call)| call)
+    }
+
+    /// Takes the calls for which this holds.
+    pub(crate) fn take_all(&self, is_meant: impl Fn(&T) -> bool) -> Vec<T> {
+        let taken = self.lock().extract_if(|_, (_, call)| is_meant(call)).collect::<Vec<_>>();
+        taken.into_iter().map(|(_, (_, call))| call).collect()
     }
 
     /// Takes the calls that have been parked for too long.

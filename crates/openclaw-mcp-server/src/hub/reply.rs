@@ -15,6 +15,7 @@ pub(super) const BUSY: i64 = -32000;
 /// Since 2026-07-28.
 pub(super) const HEADER_MISMATCH: i64 = -32020;
 pub(super) const MISSING_CAPABILITY: i64 = -32021;
+pub(super) const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// A reply to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]

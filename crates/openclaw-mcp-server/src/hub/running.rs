@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use openclaw_budget::BytePermit;
+use openclaw_protocol::Principal;
 use openclaw_tools::{Progress, ProgressWatcher, StartedCall};
 use rmcp::model::{CustomNotification, ServerNotification};
 use rmcp::service::{Peer, RoleServer};
@@ -130,6 +131,11 @@ impl RunningCall {
         let (memory, bytes) = (client.budget.permit(), 0);
         let (progress, pauses, asked) = (None, None, None);
         Self { client, work, events, progress, pauses, asked, memory, bytes, _scope: None }
+    }
+
+    /// Who has made the call.
+    pub(super) fn principal(&self) -> &Principal {
+        self.client.principal()
     }
 
     /// Waits for the next thing that happens. Safe to cancel.

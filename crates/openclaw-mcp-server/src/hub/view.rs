@@ -85,6 +85,11 @@ impl HubView {
         self.tools.get(name)
     }
 
+    /// Returns the tool that a model knows by this name.
+    pub(super) fn tool_of_model(&self, name: &str) -> Option<&Arc<CatalogueTool>> {
+        self.tools.values().find(|tool| tool.spec.name.as_str() == name)
+    }
+
     /// The tools with their names, sorted.
     pub(super) fn tools(&self) -> impl Iterator<Item = (&str, &Arc<CatalogueTool>)> {
         self.names.iter().filter_map(|name| Some((name.as_str(), self.tools.get(name)?)))

@@ -59,7 +59,7 @@ impl ParkedRuns {
         mut responses: BTreeMap<String, Value>,
         context: &RequestContext<RoleServer>,
     ) -> CallToolResponse {
-        let Some(mut run) = self.0.take(state) else {
+        let Some(mut run) = self.0.take(state, |_| true) else {
             return failure("unknown `requestState`: this run does not wait for input").into();
         };
         run.progress.redirect(context);

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use crate::approval::ApprovalReason;
 use crate::audit::AuditOutcome;
 use crate::outcome::{RefusedBy, ToolFailure, ToolOutcome};
 
@@ -94,6 +95,14 @@ impl Refusal {
         let words = "The call needs the user's approval, and no user answered: the user's client \
                      could not ask, or the question was dismissed. The tool was not called.";
         Self::new(ToolFailure::Denied, words).by(RefusedBy::NobodyToAsk)
+    }
+
+    pub(super) fn not_entitled(words: String, why: ApprovalReason) -> Self {
+        let check = match why {
+            ApprovalReason::Changed => RefusedBy::Changed,
+            _ => RefusedBy::NobodyToAsk,
+        };
+        Self::new(ToolFailure::Denied, words).by(check)
     }
 
     pub(super) fn unreviewed() -> Self {

@@ -109,7 +109,9 @@ pub(super) async fn ask(
         ApprovalAnswer::Yes(ApprovalExtent::Once) => labels::ApprovalAnswer::Once,
         ApprovalAnswer::Yes(ApprovalExtent::Always(_)) => labels::ApprovalAnswer::Always,
         ApprovalAnswer::No | ApprovalAnswer::Instead(_) => labels::ApprovalAnswer::Denied,
-        ApprovalAnswer::Unanswered | ApprovalAnswer::NotAsked => labels::ApprovalAnswer::Unanswered,
+        ApprovalAnswer::Unanswered | ApprovalAnswer::NotAsked | ApprovalAnswer::NotEntitled(_) => {
+            labels::ApprovalAnswer::Unanswered
+        }
     });
     let given = match (answer, fallback) {
         // Only what was offered can be granted.
@@ -121,13 +123,15 @@ pub(super) async fn ask(
         (ApprovalAnswer::Yes(approval), _) => approval,
         (ApprovalAnswer::No, _) => return Err(Refusal::declined()),
         (ApprovalAnswer::Instead(words), _) => return Err(Refusal::declined_with(&words)),
-        (ApprovalAnswer::Unanswered | ApprovalAnswer::NotAsked, Fallback::Allow)
-            if why.can_fall_back() =>
-        {
+        (
+            ApprovalAnswer::Unanswered | ApprovalAnswer::NotAsked | ApprovalAnswer::NotEntitled(_),
+            Fallback::Allow,
+        ) if why.can_fall_back() => {
             let name = spec.name.as_str();
             tracing::warn!(tool = name, "no user to approve; allowed by the configuration");
             ApprovalExtent::Once
         }
+        (ApprovalAnswer::NotEntitled(words), _) => return Err(Refusal::not_entitled(words, why)),
         (ApprovalAnswer::Unanswered | ApprovalAnswer::NotAsked, _)
             if why == ApprovalReason::Changed =>
         {

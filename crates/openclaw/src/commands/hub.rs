@@ -16,6 +16,7 @@ use openclaw_gateway::socket::hub::LINES;
 use openclaw_mcp::fleet::StartMode;
 use openclaw_mcp_server::hub::lines::LinesError;
 use openclaw_mcp_server::hub::{HubClientOptions, lines, memory, stdio};
+use openclaw_protocol::Principal;
 use openclaw_protocol::client::{self, Address};
 use openclaw_secrets::SecretString;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -91,7 +92,7 @@ pub(crate) fn serve(args: &McpServerArgs, edge: &Edge, output: &mut Output) -> C
         // for events first, which would be two more system calls for each call of a tool.
         let mut serving = tokio::spawn(async move {
             let (input, out) = stdio();
-            lines::serve(&hub, options, &memory::local(), input, out).await
+            lines::serve(&hub, Principal::Operator, options, &memory::local(), input, out).await
         });
         let served = tokio::select! {
             served = &mut serving => match served {
@@ -193,7 +194,7 @@ impl LastingHub<'_> {
         let (hub, options) = (Arc::clone(gateway.hub()), self.options.clone());
         let serving = tokio::spawn(async move {
             let (input, out) = tokio::io::split(far);
-            lines::serve(&hub, options, &memory::local(), input, out).await
+            lines::serve(&hub, Principal::Operator, options, &memory::local(), input, out).await
         });
         *own = Some(OwnHub { gateway, serving });
         Ok(Box::new(near))

@@ -14,5 +14,6 @@ mod http;
 mod http_messages;
 mod names;
 mod place;
+mod principals;
 mod results;
 mod with_gateway;

@@ -1,5 +1,7 @@
 //! Approvals and elicitations of a run, which the client is asked about.
 
+use openclaw_gateway::tokens::TokenStore;
+use openclaw_protocol::Scope;
 use openclaw_testkit::{Ask, Piece, Script, Tool};
 use serde_json::{Value, json};
 
@@ -56,6 +58,22 @@ fn order_and_answer(client: &mut Client, answer: Option<Value>) -> (Value, Value
 
 fn text(result: &Value) -> String {
     result["structuredContent"]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
+}
+
+#[test]
+fn the_client_of_a_token_without_the_scope_for_approvals_is_not_asked() {
+    let model = model("mcp_x_write");
+    let place = writing(&model, "deny");
+    let gateway = place.gateway();
+    let store = TokenStore::of(&place.path(""));
+    let token = store.create("phone", &[Scope::Read, Scope::Write]).unwrap();
+    let file = place.path("phone.token");
+    std::fs::write(&file, token.expose()).unwrap();
+    let args = ["--gateway", &gateway.url, "--token-file", file.to_str().unwrap()];
+    let mut client = Client::start_able(&place, &args, json!({ "elicitation": {} }));
+    let (asked, result) = order_and_answer(&mut client, None);
+    assert!(asked.is_null(), "{asked}");
+    assert!(text(&result).contains("needs the user's approval"), "{result}");
 }
 
 #[test]

@@ -8,9 +8,10 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt as _;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, BodyStream, Full, LengthLimitError, Limited, StreamBody};
 use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit, FREE};
 use tokio::time::{Instant, timeout_at};
 
@@ -33,7 +34,7 @@ enum Content {
         /// Counts what the client does not read.
         budget: Option<Arc<ByteBudget>>,
         /// The memory of the request.
-        _request: Option<BytePermit>,
+        request: Option<BytePermit>,
     },
 }
 
@@ -44,10 +45,21 @@ impl From<Bytes> for HubBody {
 }
 
 impl HubBody {
+    /// Ends a stream when the future does. A message is complete as it is.
+    pub(super) fn until(self, ended: impl Future<Output = ()> + Send + 'static) -> Self {
+        match self.0 {
+            Content::Message(_) => self,
+            Content::Stream { body, budget, request } => {
+                let body = StreamBody::new(BodyStream::new(body).take_until(Box::pin(ended)));
+                Self(Content::Stream { body: body.boxed_unsync(), budget, request })
+            }
+        }
+    }
+
     pub(super) fn stream(
         body: impl Body<Data = Bytes, Error = Infallible> + Send + 'static,
     ) -> Self {
-        Self(Content::Stream { body: body.boxed_unsync(), budget: None, _request: None })
+        Self(Content::Stream { body: body.boxed_unsync(), budget: None, request: None })
     }
 
     /// A stream whose parts count while the client does not read them, as well as its request.
@@ -57,7 +69,7 @@ impl HubBody {
         request: BytePermit,
     ) -> Self {
         let (budget, request) = (Some(Arc::clone(budget)), Some(request));
-        Self(Content::Stream { body: body.boxed_unsync(), budget, _request: request })
+        Self(Content::Stream { body: body.boxed_unsync(), budget, request })
     }
 }
 

@@ -105,7 +105,7 @@ pub(super) async fn modern(
         return json(StatusCode::BAD_REQUEST, id, HubReply::error(HEADER_MISMATCH, &problem));
     }
     let Some(mut modern) = request.modern.take() else { unreachable!("checked by the caller") };
-    let parked = modern.state.as_deref().and_then(|state| client.hub.parked.take(state));
+    let parked = modern.state.as_deref().and_then(|state| client.take_parked(state));
     let running = match parked {
         Some(parked) => match parked.continued(&mut modern.responses) {
             Ok(running) => running,
@@ -175,12 +175,7 @@ async fn next(mut running: RunningCall, asking: &Asking) -> Next {
 }
 
 /// Streams what happens during a call, and its reply. A client that stays away cancels its call.
-fn events(
-    id: String,
-    first: Next,
-    asking: Asking,
-    budget: &Arc<ByteBudget>,
-) -> Response<HubBody> {
+fn events(id: String, first: Next, asking: Asking, budget: &Arc<ByteBudget>) -> Response<HubBody> {
     let stream = match &asking {
         Asking::Session { session, can_pause, .. } => session.new_stream(*can_pause),
         Asking::Result => CallStream::new(None, false, budget),

@@ -1,37 +1,52 @@
 //! The hub over Streamable HTTP: with sessions, and without since 2026-07-28.
 //!
 //! Tool calls, and what belongs to them, are handled here ([`call`]); everything else is handled by
-//! `rmcp`. The caller has checked `Host`, `Origin` and the token.
+//! `rmcp`. The caller has checked `Host`, `Origin` and the token, and says whose requests these are.
+//! What a principal opens, nobody else can use, and it ends when the token is revoked.
 
 mod body;
 mod call;
+mod revocation;
+mod room;
 mod sessions;
+mod stateless;
 mod streams;
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AsHeaderName, CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{ACCEPT, ALLOW, AsHeaderName, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use openclaw_budget::{BudgetSpent, ByteBudget};
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_protocol::Principal;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::json;
 
 use super::Hub;
+use super::client::HubClient;
 use super::handler::{ClientOfRequest, Handler};
 use super::incoming::{IncomingMessage, MODERN, classify};
 use super::memory::{MAX_MESSAGE, MAX_PARSED, MAX_SMALL, for_parsing, too_large};
 use super::options::HubClientOptions;
-use super::reply::{HubReply, INVALID_REQUEST, PARSE_ERROR};
+use super::reply::{HubReply, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION};
 use body::BodyError;
 pub use body::HubBody;
-use sessions::Sessions;
+use revocation::Revocations;
+use sessions::{HubSession, Sessions};
+use stateless::StatelessClients;
 
 /// What clients usually accept; compared first, because it is quick.
 const USUAL_ACCEPT: &str = "application/json, text/event-stream";
+/// Maximum length of a version that is quoted, in characters.
+const MAX_VERSION: usize = 40;
 /// The versions with sessions.
 const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+/// What is said about a session that does not exist, or not for this principal.
+const UNKNOWN: &str = "unknown session";
 /// The version since which a server may close the stream of a call, and continue it later.
 const WITH_POLLING: &str = "2025-11-25";
 static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -44,7 +59,9 @@ static NAME: HeaderName = HeaderName::from_static("mcp-name");
 pub struct HubHttp {
     hub: Arc<Hub>,
     rmcp: StreamableHttpService<Handler, LocalSessionManager>,
-    sessions: Sessions,
+    sessions: Arc<Sessions>,
+    stateless: StatelessClients,
+    revocations: Revocations,
 }
 
 impl std::fmt::Debug for HubHttp {
@@ -67,15 +84,50 @@ impl HubHttp {
         let config = config.disable_allowed_hosts().disable_allowed_origins();
         let rmcp =
             StreamableHttpService::new(|| Ok(Handler::of_request()), Arc::clone(&manager), config);
-        Self { hub, rmcp, sessions: Sessions::new(manager) }
+        let sessions = Arc::new(Sessions::new(manager));
+        let (stateless, revocations) = (StatelessClients::default(), Revocations::default());
+        Self { hub, rmcp, sessions, stateless, revocations }
     }
 
-    /// Handles a request. Dropping the future, or the body of the response, cancels a call.
-    /// What it takes counts in `budget`.
+    /// Handles a request of a principal. Dropping the future, or the body of the response, cancels a
+    /// call; so does [`end_revoked`](Self::end_revoked).
+    /// What it takes counts in `budget`, that of the principal.
     pub async fn handle<B>(
         &self,
-        request: Request<B>,
+        principal: &Principal,
         budget: &Arc<ByteBudget>,
+        request: Request<B>,
+    ) -> Response<HubBody>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: std::error::Error + Send + Sync + 'static,
+    {
+        let mut serving = pin!(self.serve(principal, budget, request));
+        let Some(revoked) = self.revocations.of(principal) else { return serving.await };
+        tokio::select! {
+            biased;
+            response = &mut serving => {
+                response.map(|body| body.until(revoked.cancelled_owned()))
+            }
+            () = revoked.cancelled() => plain(StatusCode::UNAUTHORIZED, "the token was revoked"),
+        }
+    }
+
+    /// Ends the sessions, streams and calls of principals that are no longer valid.
+    pub fn end_revoked(&self, is_valid: impl FnMut(&Principal) -> bool) {
+        let revoked = self.revocations.revoke(is_valid);
+        if !revoked.is_empty() {
+            self.stateless.remove(|principal| revoked.contains(principal));
+            self.sessions.end_all(|principal| revoked.contains(principal));
+            drop(self.hub.parked.take_all(|call| revoked.contains(call.principal())));
+        }
+    }
+
+    async fn serve<B>(
+        &self,
+        principal: &Principal,
+        budget: &Arc<ByteBudget>,
+        request: Request<B>,
     ) -> Response<HubBody>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -87,22 +139,23 @@ impl HubHttp {
             Err(error) => return plain(StatusCode::BAD_REQUEST, &error.to_string()),
         };
         match *request.method() {
-            Method::POST => self.post(request, options, budget).await,
-            _ => Box::pin(self.other(request, budget)).await,
+            Method::POST => self.post(principal, budget, request, options).await,
+            _ => Box::pin(self.other(principal, budget, request)).await,
         }
     }
 
     async fn post<B>(
         &self,
+        principal: &Principal,
+        budget: &Arc<ByteBudget>,
         request: Request<B>,
         options: HubClientOptions,
-        budget: &Arc<ByteBudget>,
     ) -> Response<HubBody>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::error::Error + Send + Sync + 'static,
     {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         let (body, _memory) = match body::read(body, MAX_MESSAGE, budget).await {
             Ok(body) => body,
             Err(error) => return bad_body(error),
@@ -110,11 +163,19 @@ impl HubHttp {
         if parts.headers.get_all(&SESSION).iter().nth(1).is_some() {
             return plain(StatusCode::BAD_REQUEST, "more than one `Mcp-Session-Id`");
         }
+        let is_modern = is_modern(&parts.headers);
+        if is_modern {
+            // There are no sessions any more.
+            parts.headers.remove(&SESSION);
+        }
+        let session = match self.session(&parts.headers, principal) {
+            Ok(session) => session,
+            Err(UnknownSession) => return plain(StatusCode::NOT_FOUND, UNKNOWN),
+        };
         let message = classify(&body);
         if let Some(problem) = too_large(&message, body.len()) {
             return plain(StatusCode::PAYLOAD_TOO_LARGE, problem);
         }
-        let session = text(&parts.headers, &SESSION).and_then(|id| self.sessions.get(id));
         if let Some(session) = &session
             && is_legacy(&parts.headers)
         {
@@ -134,11 +195,16 @@ impl HubHttp {
         {
             return call::json(StatusCode::BAD_REQUEST, "null", error);
         }
-        let is_new = session.is_none() && !is_modern(&parts.headers);
+        if let IncomingMessage::Handshake { id, is_modern: claims_modern } = &message
+            && (is_modern || (session.is_none() && *claims_modern))
+        {
+            return no_handshake(id, &parts.headers);
+        }
+        let opens = session.is_none() && !is_modern;
         let client = match &session {
             Some(session) => Ok(Arc::clone(session.client())),
-            None if is_new => self.hub.client(options, budget),
-            None => self.sessions.stateless(&self.hub, options, budget),
+            None if opens => self.hub.client(principal.clone(), options, budget),
+            None => self.stateless.client(&self.hub, principal, options, budget),
         };
         let client = match client {
             Ok(client) => client,
@@ -153,7 +219,7 @@ impl HubHttp {
             return call::modern(&client, line.id, request, &parts.headers).await;
         }
         // The first message of a session is kept as long as the session.
-        let most = if is_new { MAX_SMALL } else { MAX_PARSED };
+        let most = if opens { MAX_SMALL } else { MAX_PARSED };
         if body.len() > most {
             let words = format!("the request exceeds {} KiB", most / 1024);
             return plain(StatusCode::PAYLOAD_TOO_LARGE, &words);
@@ -165,44 +231,92 @@ impl HubHttp {
         let is_json = is_for_call(&parts.headers);
         let mut request = Request::from_parts(parts, Full::new(body.clone()));
         request.extensions_mut().insert(ClientOfRequest(Arc::clone(&client)));
-        // Boxed: the future is large, and would enlarge that of a call.
-        let response = Box::pin(self.rmcp.handle(request)).await;
+        // Boxed: the futures are large, and would enlarge that of a call.
+        let response = match opens {
+            true => Box::pin(self.open(request, client)).await,
+            false => {
+                let response = Box::pin(self.rmcp.handle(request)).await;
+                response.map(|body| HubBody::counted_stream(body, budget, parsing))
+            }
+        };
         // Of a type that it accepts, so the message is meant, such as one whose id is `null`.
         if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
             let error = HubReply::error(INVALID_REQUEST, "not a JSON-RPC message");
             return call::json(StatusCode::BAD_REQUEST, "null", error);
         }
-        if is_new && let Some(id) = text(response.headers(), &SESSION) {
-            Box::pin(self.sessions.open(id, client)).await;
+        response
+    }
+
+    /// Passes on a request that opens a session, if it is valid. That is not cut short when the client
+    /// disconnects, or nothing would know the session.
+    async fn open(
+        &self,
+        request: Request<Full<Bytes>>,
+        client: Arc<HubClient>,
+    ) -> Response<HubBody> {
+        let (rmcp, sessions) = (self.rmcp.clone(), Arc::clone(&self.sessions));
+        let opening = tokio::spawn(async move {
+            let response = rmcp.handle(request).await;
+            if let Some(id) = text(response.headers(), &SESSION) {
+                sessions.open(id, client);
+            }
+            response.map(HubBody::stream)
+        });
+        opening.await.unwrap_or_else(|_| empty(StatusCode::INTERNAL_SERVER_ERROR))
+    }
+
+    /// Returns the session that a request names, if it names one.
+    fn session(
+        &self,
+        headers: &HeaderMap,
+        principal: &Principal,
+    ) -> Result<Option<Arc<HubSession>>, UnknownSession> {
+        if !headers.contains_key(&SESSION) {
+            return Ok(None);
         }
-        response.map(|body| HubBody::counted_stream(body, budget, parsing))
+        let found = text(headers, &SESSION).and_then(|id| self.sessions.get(id, principal));
+        found.map(Some).ok_or(UnknownSession)
     }
 
     /// Opens the stream of a session, or ends a session.
-    async fn other<B>(&self, request: Request<B>, budget: &Arc<ByteBudget>) -> Response<HubBody>
+    async fn other<B>(
+        &self,
+        principal: &Principal,
+        budget: &Arc<ByteBudget>,
+        request: Request<B>,
+    ) -> Response<HubBody>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::error::Error + Send + Sync + 'static,
     {
-        let is_end = request.method() == Method::DELETE;
-        let session = text(request.headers(), &SESSION).map(ToOwned::to_owned);
-        let known = session.as_deref().and_then(|it| self.sessions.get(it));
-        if is_end && session.is_some() && known.is_none() {
-            return plain(StatusCode::NOT_FOUND, "unknown session");
+        if is_modern(request.headers()) {
+            let mut refused = plain(StatusCode::METHOD_NOT_ALLOWED, "expected POST");
+            refused.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+            return refused;
         }
+        let session = match self.session(request.headers(), principal) {
+            Ok(session) => session,
+            Err(UnknownSession) => return plain(StatusCode::NOT_FOUND, UNKNOWN),
+        };
+        let id = text(request.headers(), &SESSION);
         let last = text(request.headers(), &LAST_EVENT).and_then(streams::of_event);
-        if let (&Method::GET, Some(session), Some(last)) = (request.method(), known, last) {
-            let over = "cannot resume: the stream has ended, or its events are no longer stored";
-            let body = session.resumed(last);
-            return body.map_or_else(|| plain(StatusCode::BAD_REQUEST, over), events);
+        match (request.method(), session, id, last) {
+            (&Method::DELETE, Some(_), Some(id), _) => {
+                self.sessions.end(id).await;
+                // `rmcp` replies 202, which the Python SDK reports as a failure.
+                empty(StatusCode::NO_CONTENT)
+            }
+            (&Method::GET, Some(session), _, Some(last)) => {
+                let over =
+                    "cannot resume: the stream has ended, or its events are no longer stored";
+                let body = session.resumed(last);
+                body.map_or_else(|| plain(StatusCode::BAD_REQUEST, over), events)
+            }
+            _ => {
+                let response = self.rmcp.handle(request).await;
+                response.map(|body| HubBody::counted_stream(body, budget, budget.permit()))
+            }
         }
-        let response = self.rmcp.handle(request).await;
-        if let Some(session) = session.filter(|_| is_end && response.status().is_success()) {
-            self.sessions.forget(&session);
-            // `rmcp` replies 202, which the Python SDK reports as a failure.
-            return empty(StatusCode::NO_CONTENT);
-        }
-        response.map(|body| HubBody::counted_stream(body, budget, budget.permit()))
     }
 }
 
@@ -220,6 +334,30 @@ fn bad_body(error: BodyError) -> Response<HubBody> {
         }
     };
     plain(status, &words)
+}
+
+/// There is no such session, or it is that of another principal.
+struct UnknownSession;
+
+/// Refuses the handshake of a version that has none.
+fn no_handshake(id: &str, headers: &HeaderMap) -> Response<HubBody> {
+    let requested = text(headers, &VERSION).unwrap_or(MODERN);
+    let supported = LEGACY.join(", ");
+    if requested == MODERN {
+        let words = format!(
+            "unknown method `initialize`: {MODERN} has no handshake; versions that have one: {supported}"
+        );
+        let error = HubReply::error(METHOD_NOT_FOUND, &words);
+        return call::json(StatusCode::NOT_FOUND, id, error);
+    }
+    let requested = clean_line(Untrusted::new(requested), MAX_VERSION);
+    let all: Vec<_> = LEGACY.into_iter().chain([MODERN]).rev().collect();
+    let error = json!({
+        "code": UNSUPPORTED_VERSION,
+        "message": "unsupported protocol version",
+        "data": { "supported": all, "requested": requested },
+    });
+    call::json(StatusCode::BAD_REQUEST, id, HubReply::Error(error.to_string()))
 }
 
 /// Returns the error for a body that is not a message.

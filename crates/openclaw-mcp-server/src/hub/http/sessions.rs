@@ -1,4 +1,5 @@
-//! The sessions of clients up to 2025-11-25, and the clients without one since.
+//! The sessions of clients up to 2025-11-25. Each belongs to the principal that has opened it: to others
+//! it does not exist.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,39 +7,38 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_budget::{BudgetSpent, ByteBudget};
-use rmcp::transport::streamable_http_server::SessionManager as _;
+use openclaw_budget::BudgetSpent;
+use openclaw_protocol::Principal;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{SessionId, SessionManager as _};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::super::answers::{Abilities, AskableClient, ClientAnswer, ClientQuestion};
 use super::super::asks::CallScope;
 use super::super::client::HubClient;
-use super::super::options::HubClientOptions;
+use super::super::listen;
 use super::super::replying::ReplyingTask;
-use super::super::{Hub, HubError, listen};
 use super::HubBody;
+use super::room::KeepLimits;
 use super::streams::CallStream;
 
-/// Maximum number of sessions; the one that was unused for the longest time makes room.
-const MAX_SESSIONS: usize = 1_000;
+/// Maximum number of sessions.
+const LIMITS: KeepLimits = KeepLimits { total: 1_000, each: 500 };
 /// A session that is unused for this long is closed when another one is opened.
 const UNUSED: Duration = Duration::from_secs(4 * 60 * 60);
 /// Maximum number of calls in progress of a session.
 const MAX_CALLS: usize = 256;
 /// Maximum number of streams of a session that can be resumed.
 const MAX_STREAMS: usize = 64;
-/// Maximum number of clients without a session that are kept, one for each set of options.
-const MAX_STATELESS: usize = 64;
 
-/// All sessions.
+/// All sessions: every one that `rmcp` opens is here.
 pub(super) struct Sessions {
     manager: Arc<LocalSessionManager>,
     open: Mutex<HashMap<String, Arc<HubSession>>>,
-    stateless: Mutex<HashMap<String, Arc<HubClient>>>,
 }
 
 /// A session of a client.
@@ -68,18 +68,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Sessions {
     pub(super) fn new(manager: Arc<LocalSessionManager>) -> Self {
-        Self { manager, open: Mutex::default(), stateless: Mutex::default() }
+        Self { manager, open: Mutex::default() }
     }
 
-    /// Returns a session, which counts as a use of it.
-    pub(super) fn get(&self, id: &str) -> Option<Arc<HubSession>> {
-        let session = lock(&self.open).get(id).cloned()?;
+    /// Returns a session of a principal, which counts as a use of it.
+    pub(super) fn get(&self, id: &str, principal: &Principal) -> Option<Arc<HubSession>> {
+        let session = lock(&self.open).get(id).filter(|it| it.principal() == principal).cloned()?;
         *lock(&session.used) = Instant::now();
         Some(session)
     }
 
     /// Adds a session that `rmcp` has opened.
-    pub(super) async fn open(&self, id: &str, client: Arc<HubClient>) {
+    pub(super) fn open(&self, id: &str, client: Arc<HubClient>) {
         client.hub.asks.listen(&client);
         let watching = tokio::spawn(listen::watch(Arc::downgrade(&client))).abort_handle();
         let calls = Arc::new(SessionCalls { client, open: Mutex::default() });
@@ -93,66 +93,68 @@ impl Sessions {
             next: AtomicU64::new(1),
             watching,
         };
-        for unused in self.make_room() {
-            self.forget(&unused);
-            let _ = self.manager.close_session(&unused.into()).await;
+        for (id, ended) in self.insert(id, session) {
+            // The new one does not wait for them.
+            drop(self.close(&id, &ended));
         }
-        lock(&self.open).insert(id.to_owned(), Arc::new(session));
     }
 
-    /// Returns the sessions that are unused for long, or the oldest if there are too many.
-    fn make_room(&self) -> Vec<String> {
-        let open = lock(&self.open);
+    /// Adds a session. Returns those that are unused for long, and the one that makes room, which are
+    /// removed.
+    fn insert(&self, id: &str, session: HubSession) -> Vec<(String, Arc<HubSession>)> {
+        let mut open = lock(&self.open);
         let now = Instant::now();
-        let age = |session: &HubSession| now.saturating_duration_since(*lock(&session.used));
-        let mut unused: Vec<String> = open
-            .iter()
-            .filter(|(_, session)| age(session) > UNUSED)
-            .map(|(id, _)| id.clone())
-            .collect();
-        if unused.is_empty() && open.len() >= MAX_SESSIONS {
-            unused.extend(open.iter().max_by_key(|(_, it)| age(it)).map(|(id, _)| id.clone()));
-        }
-        unused
+        let is_unused = |it: &HubSession| now.saturating_duration_since(it.used()) > UNUSED;
+        let mut ended: Vec<_> = open.extract_if(|_, session| is_unused(session)).collect();
+        let kept = open.iter().map(|(id, session)| (id, session.principal(), session.used()));
+        let displaced = LIMITS.displaced(session.principal(), kept).cloned();
+        ended.extend(displaced.and_then(|id| open.remove_entry(&id)));
+        open.insert(id.to_owned(), Arc::new(session));
+        ended
     }
 
-    /// Removes a session that has ended, and cancels its calls.
-    pub(super) fn forget(&self, id: &str) {
+    /// Ends a session.
+    pub(super) async fn end(&self, id: &str) {
         let session = lock(&self.open).remove(id);
         if let Some(session) = session {
-            let calls = std::mem::take(&mut *lock(&session.calls.open));
-            calls.iter().for_each(|(_, call)| call.cancel());
+            let _ = self.close(id, &session).await;
         }
     }
 
-    /// Returns the client for requests without a session.
-    pub(super) fn stateless(
-        &self,
-        hub: &Arc<Hub>,
-        options: HubClientOptions,
-        budget: &Arc<ByteBudget>,
-    ) -> Result<Arc<HubClient>, HubError> {
-        let key = options.query();
-        let mut kept = lock(&self.stateless);
-        // The agent of a kept client may have been removed, or become known.
-        let is_current = |it: &&Arc<HubClient>| {
-            it.agent().is_some() && Arc::ptr_eq(&it.budget, budget)
-        };
-        if let Some(client) = kept.get(&key).filter(is_current) {
-            return Ok(Arc::clone(client));
+    /// Ends the sessions of these principals.
+    pub(super) fn end_all(&self, is_meant: impl Fn(&Principal) -> bool) {
+        let mut open = lock(&self.open);
+        let ended: Vec<_> = open.extract_if(|_, it| is_meant(it.principal())).collect();
+        drop(open);
+        for (id, session) in ended {
+            drop(self.close(&id, &session));
         }
-        let client = hub.shared_client(options, budget)?;
-        if kept.len() >= MAX_STATELESS {
-            kept.clear();
-        }
-        kept.insert(key, Arc::clone(&client));
-        Ok(client)
+    }
+
+    /// Cancels the calls of a session that was removed, and closes it: also if nothing waits for that.
+    fn close(&self, id: &str, session: &HubSession) -> JoinHandle<()> {
+        let calls = std::mem::take(&mut *lock(&session.calls.open));
+        calls.iter().for_each(|(_, call)| call.cancel());
+        let (manager, id) = (Arc::clone(&self.manager), SessionId::from(id));
+        tokio::spawn(async move {
+            if let Err(error) = manager.close_session(&id).await {
+                tracing::warn!(%error, "cannot close a session");
+            }
+        })
     }
 }
 
 impl HubSession {
     pub(super) fn client(&self) -> &Arc<HubClient> {
         &self.calls.client
+    }
+
+    fn principal(&self) -> &Principal {
+        self.calls.client.principal()
+    }
+
+    fn used(&self) -> Instant {
+        *lock(&self.used)
     }
 
     /// The session of its calls, by which servers' questions find it.

@@ -71,7 +71,17 @@ impl State {
     fn new(memory: BytePermit) -> Self {
         let (events, paused) = (VecDeque::new(), None);
         let (first, unsent, reader, bytes) = (0, 0, 0, 0);
-        Self { events, first, unsent, reader, is_read: false, is_over: false, paused, bytes, memory }
+        Self {
+            events,
+            first,
+            unsent,
+            reader,
+            is_read: false,
+            is_over: false,
+            paused,
+            bytes,
+            memory,
+        }
     }
 
     /// Adds an event.

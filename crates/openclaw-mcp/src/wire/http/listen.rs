@@ -121,7 +121,9 @@ impl HttpWire {
                 }
                 Ok(_) => {}
                 Err(EventsEnd::Over | EventsEnd::Broken(_)) => return Ok(heard),
-                Err(EventsEnd::TooLong | EventsEnd::Endless | EventsEnd::Memory(_)) => return Err(Closed::LineTooLong),
+                Err(EventsEnd::TooLong | EventsEnd::Endless | EventsEnd::Memory(_)) => {
+                    return Err(Closed::LineTooLong);
+                }
             }
         }
     }

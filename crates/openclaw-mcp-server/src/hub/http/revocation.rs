@@ -1,0 +1,36 @@
+//! Principals whose token may be revoked, and what ends then.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
+
+use openclaw_protocol::Principal;
+use tokio_util::sync::CancellationToken;
+
+/// The principals with a token that have made requests. Those with a revoked one are removed, so they
+/// are not more than there are tokens.
+#[derive(Debug, Default)]
+pub(super) struct Revocations(Mutex<HashMap<Principal, CancellationToken>>);
+
+impl Revocations {
+    /// Returns what is cancelled when the token of a principal is revoked; `None` if it has none.
+    pub(super) fn of(&self, principal: &Principal) -> Option<CancellationToken> {
+        principal.token()?;
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(all.entry(principal.clone()).or_default().clone())
+    }
+
+    /// Cancels what belongs to principals that are no longer valid, and returns them.
+    pub(super) fn revoke(
+        &self,
+        mut is_valid: impl FnMut(&Principal) -> bool,
+    ) -> HashSet<Principal> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let revoked = all.extract_if(|principal, _| !is_valid(principal));
+        revoked
+            .map(|(principal, ended)| {
+                ended.cancel();
+                principal
+            })
+            .collect()
+    }
+}
