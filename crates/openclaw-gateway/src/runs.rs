@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
 use futures_util::FutureExt as _;
+use openclaw_budget::{BytePermit, ClientBudgets};
 use openclaw_protocol::chat::SendStatus;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedMutexGuard};
@@ -16,14 +17,26 @@ use crate::gateway::Gateway;
 /// Maximum number of running and waiting turns: in total, and per session.
 const MAX_RUNS: usize = 1_024;
 const MAX_OF_SESSION: usize = 32;
+/// The memory of messages whose turns run or wait: in total, and of a caller.
+const MAX_MESSAGES: usize = 256 * 1024 * 1024;
+const MAX_OF_CALLER: usize = 128 * 1024 * 1024;
 /// Number of finished turns kept to recognize a message that is sent twice.
 const REMEMBERED: usize = 2_048;
 
 /// Registry of turns that run, wait or are over.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Runs {
     table: Mutex<Table>,
     is_idle: Notify,
+    /// The memory of messages whose turns run or wait, by the name of the caller.
+    messages: ClientBudgets<String>,
+}
+
+impl Default for Runs {
+    fn default() -> Self {
+        let messages = ClientBudgets::new(MAX_MESSAGES, MAX_OF_CALLER);
+        Self { table: Mutex::default(), is_idle: Notify::default(), messages }
+    }
 }
 
 /// Identifies a run. Ids are chosen by callers, so the same id may occur in two sessions.
@@ -66,6 +79,7 @@ pub(crate) struct RegisteredRun {
     pub(crate) session: String,
     pub(crate) cancel: CancellationToken,
     place: QueuePlace,
+    _message: BytePermit,
     /// How it ended. While this is `None`, the message can be sent again as if it were new.
     pub(crate) ended: Option<SendStatus>,
 }
@@ -89,11 +103,12 @@ impl QueuePlace {
 }
 
 impl Runs {
-    /// Registers a run, which `cancel` aborts.
+    /// Registers a run for a message of a caller with this many bytes, which `cancel` aborts.
     pub(crate) fn begin(
         gateway: &Arc<Gateway>,
         id: &str,
         session: &str,
+        (caller, bytes): (&String, usize),
         cancel: CancellationToken,
     ) -> RunAdmission {
         let mut table = gateway.runs.table.lock();
@@ -115,6 +130,9 @@ impl Runs {
         if table.active.keys().filter(|run| run.session == session).count() >= MAX_OF_SESSION {
             return RunAdmission::NotNow("too many messages are queued in this session");
         }
+        let Ok(message) = gateway.runs.messages.of(caller).hold(bytes) else {
+            return RunAdmission::NotNow("too many bytes of messages are queued; retry later");
+        };
         table.active.insert(name, Active { cancel: cancel.clone(), is_over: false });
         let turn = table.turns.get(session).and_then(Weak::upgrade).unwrap_or_default();
         table.turns.insert(session.to_owned(), Arc::downgrade(&turn));
@@ -124,6 +142,7 @@ impl Runs {
             session: session.to_owned(),
             cancel,
             place: QueuePlace::take(turn),
+            _message: message,
             ended: None,
         })
     }

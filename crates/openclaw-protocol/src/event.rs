@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use openclaw_budget::{ByteBudget, BytePermit, FREE};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -101,53 +102,77 @@ pub enum Received {
 
 /// Broadcasts events to all listeners.
 #[derive(Debug, Clone)]
-pub struct EventSender(broadcast::Sender<Received>);
+pub struct EventSender {
+    channel: broadcast::Sender<Waiting>,
+    /// The memory of large events that listeners have not received.
+    memory: Arc<ByteBudget>,
+}
+
+/// An event for listeners, with the memory that it takes until all have received it.
+type Waiting = (Received, Option<Arc<BytePermit>>);
+
+/// The memory of large events that wait for slow listeners.
+const MAX_WAITING: usize = 64 * 1024 * 1024;
 
 impl EventSender {
     /// Creates a sender that buffers up to this many events for slow listeners.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
-        Self(broadcast::Sender::new(capacity.max(1)))
+        let memory = ByteBudget::new(MAX_WAITING);
+        Self { channel: broadcast::Sender::new(capacity.max(1)), memory }
     }
 
-    /// Sends an event. Does nothing if there is no listener.
+    /// Sends an event. Does nothing if there is no listener. A large one is lost if too many bytes of
+    /// others wait for a slow listener.
     pub fn tell(&self, event: Event) {
-        let _ = self.0.send(Received::Event(event));
+        let size = event.payload.get().len();
+        let waiting = if size <= FREE {
+            (Received::Event(event), None)
+        } else {
+            match self.memory.hold(size) {
+                Ok(memory) => (Received::Event(event), Some(Arc::new(memory))),
+                Err(_) => (Received::Lagged(1), None),
+            }
+        };
+        let _ = self.channel.send(waiting);
     }
 
     /// Number of events that the slowest listener has not received yet.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.0.len()
+        self.channel.len()
     }
 
     /// Reports to all listeners that this many events were lost.
     pub(crate) fn send_gap(&self, missed: u64) {
-        let _ = self.0.send(Received::Lagged(missed));
+        let _ = self.channel.send((Received::Lagged(missed), None));
     }
 
     /// Returns a weak handle for subscribing.
     pub(crate) fn source(&self) -> EventSource {
-        EventSource(self.0.downgrade())
+        EventSource { channel: self.channel.downgrade(), memory: Arc::clone(&self.memory) }
     }
 
     /// Subscribes to all later events.
     #[must_use]
     pub fn listen(&self) -> EventReceiver {
-        EventReceiver(self.0.subscribe())
+        EventReceiver(self.channel.subscribe())
     }
 }
 
 /// A weak handle for subscribing: it does not keep the channel open, so receivers end when the last
 /// sender is dropped.
 #[derive(Debug)]
-pub(crate) struct EventSource(broadcast::WeakSender<Received>);
+pub(crate) struct EventSource {
+    channel: broadcast::WeakSender<Waiting>,
+    memory: Arc<ByteBudget>,
+}
 
 impl EventSource {
     /// Subscribes to later events; the receiver ends immediately if the channel is closed.
     pub(crate) fn listen(&self) -> EventReceiver {
-        match self.0.upgrade() {
-            Some(sender) => EventSender(sender).listen(),
+        match self.channel.upgrade() {
+            Some(channel) => EventSender { channel, memory: Arc::clone(&self.memory) }.listen(),
             None => EventSender::new(1).listen(),
         }
     }
@@ -155,13 +180,13 @@ impl EventSource {
 
 /// A subscription to events. Its buffer is bounded; lost events are reported.
 #[derive(Debug)]
-pub struct EventReceiver(broadcast::Receiver<Received>);
+pub struct EventReceiver(broadcast::Receiver<Waiting>);
 
 impl EventReceiver {
     /// Returns the next event, or `None` once the channel is closed. Cancel-safe.
     pub async fn next(&mut self) -> Option<Received> {
         match self.0.recv().await {
-            Ok(received) => Some(received),
+            Ok((received, _)) => Some(received),
             Err(RecvError::Lagged(missed)) => Some(Received::Lagged(missed)),
             Err(RecvError::Closed) => None,
         }
@@ -184,4 +209,28 @@ pub struct Shutdown {
     pub reason: String,
     /// Milliseconds until the gateway is expected back, if it restarts.
     pub restart_expected_ms: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn large_events_for_a_slow_listener_are_lost_when_they_take_too_much_memory() {
+        let sender = EventSender::new(1_024);
+        let (mut slow, mut quick) = (sender.listen(), sender.listen());
+        let large = "x".repeat(MAX_WAITING / 8);
+        for _ in 0..10 {
+            sender.tell(Event::new("chat", &large).unwrap());
+            quick.next().await.unwrap();
+        }
+        let mut lost = 0;
+        for _ in 0..10 {
+            lost += u64::from(matches!(slow.next().await, Some(Received::Lagged(1))));
+        }
+        assert!((3..10).contains(&lost), "{lost} of 10");
+        assert_eq!(sender.memory.used(), 0, "all have received everything");
+        sender.tell(Event::new("chat", &large).unwrap());
+        assert!(matches!(slow.next().await, Some(Received::Event(_))));
+    }
 }

@@ -53,7 +53,10 @@ pub(super) async fn send_to(
     }
     asked.caller.follow(key.as_str());
     // Before the first await: messages are queued in the order in which they arrive.
-    let run = match Runs::begin(gateway, id, key.as_str(), asked.caller.cancels_run()) {
+    let attached = params.attachments.iter().flatten().filter_map(|file| file.content.as_ref());
+    let bytes = attached.map(|content| content.get().len()).sum::<usize>() + params.message.len();
+    let message = (&asked.caller.name(), bytes);
+    let run = match Runs::begin(gateway, id, key.as_str(), message, asked.caller.cancels_run()) {
         RunAdmission::New(run) => run,
         RunAdmission::Known(status) => return Ok(SendResult { run_id: id.to_owned(), status }),
         RunAdmission::NotNow(words) => return Err(ErrorShape::unavailable(words)),

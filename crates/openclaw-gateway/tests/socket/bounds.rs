@@ -125,6 +125,82 @@ async fn an_answer_that_is_too_large_is_an_error_and_the_caller_stays() {
     assert_eq!(answer.as_str().unwrap().len(), 900 * 1024);
 }
 
+/// Limits with little memory for a client.
+fn little_memory() -> SocketLimits {
+    SocketLimits { client_memory: 8 * 1024 * 1024, ..calm() }
+}
+
+#[tokio::test]
+async fn requests_in_progress_share_the_memory_of_their_client() {
+    let (server, desk, mut raw) = start_and_enter(little_memory()).await;
+    let large = || json!("x".repeat(3 * 1024 * 1024));
+    let mut other = Raw::enter(server.address).await;
+    raw.send_request("first", "slow", large()).await;
+    other.send_request("second", "slow", large()).await;
+    desk.until_slow(2).await;
+    let error = raw.ask("slow", large()).await.unwrap_err();
+    assert_eq!(error["code"], "UNAVAILABLE", "{error}");
+    assert!(error["message"].as_str().unwrap().contains("take 8 MiB of memory"), "{error}");
+    raw.ask("health", Value::Null).await.unwrap();
+    desk.go_on.add_permits(2);
+    assert_eq!(raw.frame().await.unwrap()["id"], "first");
+    assert_eq!(other.frame().await.unwrap()["id"], "second");
+    raw.ask("echo", large()).await.unwrap();
+}
+
+#[tokio::test]
+async fn unfinished_messages_share_the_memory_of_their_client() {
+    use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+    use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+    let (server, desk) = start(little_memory()).await;
+    let mut unfinished = Vec::new();
+    let mut ends = 0;
+    for _ in 0..6 {
+        let mut raw = Raw::enter(server.address).await;
+        // Pings between the parts change nothing.
+        for part in 0..4 {
+            let kind = if part == 0 { Data::Text } else { Data::Continue };
+            let frame = Frame::message(vec![b' '; 750_000], OpCode::Data(kind), false);
+            let sent = raw.0.send(Message::Frame(frame)).await;
+            let pinged = raw.0.send(Message::Ping(vec![b'x'; 100].into())).await;
+            ends += usize::from(sent.is_err() || pinged.is_err());
+        }
+        unfinished.push(raw);
+    }
+    // Two fit.
+    desk.until_callers(2).await;
+    assert!(ends <= 16, "the first ones stay");
+    let (code, reason) = unfinished.pop().unwrap().closed().await;
+    assert_eq!(code, 1013, "{reason}");
+    drop(unfinished);
+    let mut raw = Raw::enter(server.address).await;
+    raw.ask("echo", json!("x".repeat(3 * 1024 * 1024))).await.unwrap();
+}
+
+#[tokio::test]
+async fn responses_that_are_not_read_share_the_memory_of_their_client() {
+    let (server, desk) = start(little_memory()).await;
+    let mut deaf = Vec::new();
+    for number in 0..4 {
+        let mut raw = Raw::enter(server.address).await;
+        for part in 0..4 {
+            raw.send_request(&format!("{number}.{part}"), "big", json!(3 * 1024 * 1024)).await;
+        }
+        deaf.push(raw);
+    }
+    desk.until_callers(4).await;
+    // They are read after all: those without memory were errors.
+    let mut errors = 0;
+    for raw in &mut deaf {
+        for _ in 0..4 {
+            let frame = raw.frame().await.unwrap();
+            errors += usize::from(frame["ok"] == false);
+        }
+    }
+    assert!(errors > 0, "48 MiB were kept");
+    deaf[0].ask("big", json!(3 * 1024 * 1024)).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_quick_request_overtakes_a_slow_one() {
     let (_server, desk, mut raw) = start_and_enter(SocketLimits::default()).await;

@@ -249,7 +249,7 @@ impl Raw {
                 Some(Ok(Message::Close(Some(frame)))) => {
                     return (frame.code.into(), frame.reason.to_string());
                 }
-                Some(Ok(Message::Text(_) | Message::Ping(_))) => {}
+                Some(Ok(Message::Text(_) | Message::Ping(_) | Message::Pong(_))) => {}
                 other => panic!("it was not closed: {other:?}"),
             }
         }

@@ -479,3 +479,29 @@ impl Drop for HubClient {
         uris.iter().for_each(|uri| self.unsubscribe(uri));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subscriptions_are_counted_until_they_end() {
+        let budget = ByteBudget::new(64 * 1024);
+        let (servers, memory) = (BTreeMap::new(), budget.permit());
+        let mut subscriptions = Subscriptions { servers, bytes: 0, memory };
+        let uris: Vec<String> = (0..9).map(|it| format!("{it}{}", "x".repeat(8_000))).collect();
+        for uri in &uris {
+            if subscriptions.make_room(uri) {
+                subscriptions.servers.insert(uri.clone(), "one".to_owned());
+            }
+        }
+        assert_eq!(subscriptions.servers.len(), 3, "each takes 16 KiB and some more");
+        let before = budget.used();
+        assert!(subscriptions.remove("unknown").is_none());
+        assert_eq!(budget.used(), before);
+        assert_eq!(subscriptions.remove(&uris[0]).unwrap(), "one");
+        assert!(budget.used() < before && subscriptions.make_room(&uris[5]));
+        drop(subscriptions);
+        assert_eq!(budget.used(), 0);
+    }
+}

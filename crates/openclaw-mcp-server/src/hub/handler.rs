@@ -29,7 +29,7 @@ use super::answers::AskableClient as _;
 use super::approver::ClientApprover;
 use super::client::{HubClient, LONG_URI, MAX_SUBSCRIPTIONS, level_of, subscription_bytes};
 use super::incoming::{CallRequest, MODERN, ModernRequest, RequestMeta};
-use super::memory::{MAX_SMALL, MAX_URI};
+use super::memory::MAX_URI;
 use super::reply::HubReply;
 use super::running::RunningCall;
 use super::view::HubView;
@@ -260,10 +260,6 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         let client = self.own_client(&context, "initialize")?;
-        // It is kept as long as the connection.
-        if serde_json::to_vec(&request).map_or(0, |it| it.len()) > MAX_SMALL {
-            return Err(ErrorData::invalid_params("the request exceeds 64 KiB", None));
-        }
         let capabilities = serde_json::to_value(&request.capabilities).unwrap_or_default();
         client.introduced(&request.client_info.name, &capabilities, &context.peer);
         let answer = self.negotiate_initialize(&request);

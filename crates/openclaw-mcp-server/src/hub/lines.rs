@@ -320,7 +320,7 @@ impl Front {
             // Not with an id that is too long.
             let id = match &message {
                 IncomingMessage::Call(call) => Some(call.id),
-                IncomingMessage::Request(id) => Some(*id),
+                IncomingMessage::Request(id) | IncomingMessage::Handshake { id, .. } => Some(*id),
                 _ => None,
             };
             return self.refuse(id.filter(|id| id.len() <= MAX_NAME), INVALID_REQUEST, problem);

@@ -66,14 +66,15 @@ pub(super) fn too_large(message: &IncomingMessage<'_>, size: usize) -> Option<&'
     use IncomingMessage::{Call, Cancel, Handshake, Notification, Request, Response};
     let has_long_id = match message {
         Call(call) => call.id.len() > MAX_NAME,
-        Handshake { id, .. } => id.len() > MAX_NAME,
-        Request(id) | Cancel(id) | Response(id) => id.len() > MAX_NAME,
+        Request(id) | Handshake { id, .. } | Cancel(id) | Response(id) => id.len() > MAX_NAME,
         _ => false,
     };
     let (most, words) = match message {
         Call(call) if call.name().len() > MAX_NAME => (0, "the name of the tool exceeds 1 KiB"),
         Call(_) => (MAX_MESSAGE, "the message exceeds 64 MiB"),
         Response(_) => (MAX_RESPONSE, "the response exceeds 8 MiB"),
+        // It is kept as long as the connection.
+        Handshake { .. } => (MAX_SMALL, "the request exceeds 64 KiB"),
         Cancel(_) | Notification => (MAX_SMALL, "the notification exceeds 64 KiB"),
         _ => (MAX_REQUEST, "the request exceeds 1 MiB, and is not a tool call"),
     };

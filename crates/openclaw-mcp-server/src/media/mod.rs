@@ -50,6 +50,13 @@ pub(crate) struct FileArgument {
     name: Option<String>,
 }
 
+impl FileArgument {
+    /// The size of what is sent along.
+    pub(crate) fn bytes(&self) -> usize {
+        [&self.data, &self.uri].into_iter().flatten().map(String::len).sum()
+    }
+}
+
 /// Where files may come from.
 pub(crate) struct AllowedSources<'a> {
     /// Folders whose files may be attached.

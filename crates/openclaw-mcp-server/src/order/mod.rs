@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use openclaw_budget::ByteBudget;
 use openclaw_protocol::chat::{MAX_MESSAGE, MESSAGE_TOO_LONG};
 use openclaw_protocol::{Connect, Surface};
 use openclaw_trace::{Span, SpanContext, SpanKind};
@@ -46,6 +47,8 @@ pub(crate) use tasks::OrderTasks;
 pub(crate) const NAME: &str = "order_openclaw";
 /// Maximum number of messages in progress.
 const MAX_ORDERS: usize = 32;
+/// The memory of the messages in progress, with their files.
+const MAX_MEMORY: usize = 128 * 1024 * 1024;
 /// Maximum number of other requests to the gateway at a time. Further ones wait.
 const MAX_LOOKUPS: usize = 8;
 /// The timeout of a message without one of its own.
@@ -79,6 +82,11 @@ pub(crate) struct OrderArguments {
 }
 
 impl OrderArguments {
+    /// The size of the message and its files.
+    fn bytes(&self) -> usize {
+        self.message.len() + self.attachments.iter().map(FileArgument::bytes).sum::<usize>()
+    }
+
     /// How long the caller wants to wait.
     fn patience(&self) -> Result<Duration, String> {
         match self.timeout_ms {
@@ -115,6 +123,8 @@ pub(crate) struct Orders {
     /// Cancelled when the client is gone.
     gone: CancellationToken,
     slots: Semaphore,
+    /// The memory of the messages in progress.
+    memory: Arc<ByteBudget>,
     /// Limits the short requests of the other tools.
     pub(crate) lookups: Semaphore,
     fetcher: Fetcher,
@@ -127,6 +137,7 @@ impl Orders {
             options,
             gone,
             slots: Semaphore::new(MAX_ORDERS),
+            memory: ByteBudget::new(MAX_MEMORY),
             lookups: Semaphore::new(MAX_LOOKUPS),
             fetcher: Fetcher::default(),
             lanes: Mutex::default(),
@@ -237,6 +248,7 @@ impl Orders {
         caller: OrderCaller,
     ) -> Result<CallToolResult, String> {
         let deadline = Instant::now() + arguments.patience()?;
+        let _memory = self.memory.hold(arguments.bytes()).map_err(|spent| spent.to_string())?;
         let OrderArguments { message, session_key, agent_id, attachments, .. } = arguments;
         if message.len() > MAX_MESSAGE {
             return Err(MESSAGE_TOO_LONG.to_owned());

@@ -74,6 +74,7 @@ impl Connection {
             return;
         }
         let new = resources.difference(&before).cloned().collect();
+        self.client.forget_others(&resources);
         // A stream of changes is reopened with the new set.
         self.followed.send_replace(resources);
         if self.era != Era::Modern {

@@ -7,9 +7,16 @@ use openclaw_config::LogLevel;
 
 use crate::server::Server;
 
-/// Resources that clients have subscribed to, with the number of subscriptions.
+/// Resources that clients have subscribed to.
 #[derive(Debug, Default)]
-pub(super) struct Followed(Mutex<BTreeMap<String, usize>>);
+pub(super) struct Followed(Mutex<BTreeMap<String, FollowedResource>>);
+
+#[derive(Debug, Default)]
+struct FollowedResource {
+    subscriptions: usize,
+    /// Whether the configuration names it, too.
+    is_configured: bool,
+}
 
 impl Followed {
     /// The resources.
@@ -17,7 +24,7 @@ impl Followed {
         self.lock().keys().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, FollowedResource>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -26,8 +33,13 @@ impl Server {
     /// Subscribes to changes of a resource, also on later connections, until
     /// [`unfollow`](Self::unfollow) is called as often.
     pub async fn follow(&self, uri: &str) {
-        *self.followed.lock().entry(uri.to_owned()).or_default() += 1;
-        self.upkeep.send_if_modified(|kept| kept.resources.insert(uri.to_owned()));
+        {
+            let mut followed = self.followed.lock();
+            let is_new = self.upkeep.send_if_modified(|kept| kept.resources.insert(uri.to_owned()));
+            let resource = followed.entry(uri.to_owned()).or_default();
+            resource.is_configured |= resource.subscriptions == 0 && !is_new;
+            resource.subscriptions += 1;
+        }
         // A change of the settings is noticed later; the subscriber expects it to be done.
         let resources = self.upkeep.borrow().resources.clone();
         if let Some(live) = self.connected() {
@@ -35,15 +47,19 @@ impl Server {
         }
     }
 
-    /// Ends a subscription. No request is sent to the server, because the configuration may name the
-    /// resource as well; after the last one, a reload leaves it out.
+    /// Ends a subscription. After the last one, the resource is forgotten, unless the configuration
+    /// names it.
     pub fn unfollow(&self, uri: &str) {
         let mut followed = self.followed.lock();
-        if let Some(count) = followed.get_mut(uri) {
-            *count -= 1;
-            if *count == 0 {
-                followed.remove(uri);
-            }
+        let Some(resource) = followed.get_mut(uri) else { return };
+        resource.subscriptions -= 1;
+        if resource.subscriptions > 0 {
+            return;
+        }
+        let is_configured = resource.is_configured;
+        followed.remove(uri);
+        if !is_configured {
+            self.upkeep.send_if_modified(|kept| kept.resources.remove(uri));
         }
     }
 

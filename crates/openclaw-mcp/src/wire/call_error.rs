@@ -148,6 +148,12 @@ pub enum UnusableResponse {
     /// The stream reached its size limit without a response.
     #[error("the server keeps sending messages, but no response")]
     Endless,
+    /// Responses of the server take too much memory.
+    #[error("responses of this server take {} MiB of memory already", .most / 1024 / 1024)]
+    TooManyBytes {
+        /// The limit, in bytes.
+        most: usize,
+    },
     /// The response is empty.
     #[error("the server's response is empty")]
     Empty,

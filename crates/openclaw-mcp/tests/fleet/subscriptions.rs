@@ -84,6 +84,28 @@ async fn a_renewed_session_is_subscribed_to_the_same_resources() {
 }
 
 #[tokio::test]
+async fn a_subscription_that_has_ended_is_forgotten_unless_the_configuration_names_it() {
+    let resources = json!({ "resources": [URI] });
+    let script = Script::new().crash_after_calls(1);
+    let watched = Watched::start(script, |script| entry_with(script, resources)).await;
+    let server = Arc::clone(tools(&watched.fleet).server("x").unwrap());
+    for uri in ["test://a", "test://b", URI] {
+        server.follow(uri).await;
+    }
+    assert_eq!(watched.subscriptions(), 3, "one is subscribed to already");
+    for uri in ["test://a", "test://b", URI, "test://unknown"] {
+        server.unfollow(uri);
+    }
+    let first = watched.version();
+    watched.touch().await;
+    // It has restarted.
+    until(|| watched.subscriptions() == 4).await;
+    watched.changed_since(first).await;
+    assert_eq!(watched.subscriptions(), 4);
+    watched.fleet.stop().await;
+}
+
+#[tokio::test]
 async fn what_was_missed_while_the_stream_was_closed_is_read_again() {
     let ended = Fault::status(200).header("content-type", "text/event-stream").body(": bye\n\n");
     let mut server = None;

@@ -11,6 +11,7 @@ mod clean;
 mod clients;
 #[path = "../common/mod.rs"]
 mod common;
+mod floods;
 mod http;
 mod http_messages;
 mod names;

@@ -34,7 +34,7 @@ enum Content {
         /// Counts what the client does not read.
         budget: Option<Arc<ByteBudget>>,
         /// The memory of the request.
-        _request: Option<BytePermit>,
+        request: Option<BytePermit>,
     },
 }
 
@@ -49,9 +49,9 @@ impl HubBody {
     pub(super) fn until(self, ended: impl Future<Output = ()> + Send + 'static) -> Self {
         match self.0 {
             Content::Message(_) => self,
-            Content::Stream { body, budget, _request } => {
+            Content::Stream { body, budget, request } => {
                 let body = StreamBody::new(BodyStream::new(body).take_until(Box::pin(ended)));
-                Self(Content::Stream { body: body.boxed_unsync(), budget, _request })
+                Self(Content::Stream { body: body.boxed_unsync(), budget, request })
             }
         }
     }
@@ -59,7 +59,7 @@ impl HubBody {
     pub(super) fn stream(
         body: impl Body<Data = Bytes, Error = Infallible> + Send + 'static,
     ) -> Self {
-        Self(Content::Stream { body: body.boxed_unsync(), budget: None, _request: None })
+        Self(Content::Stream { body: body.boxed_unsync(), budget: None, request: None })
     }
 
     /// A stream whose parts count while the client does not read them, as well as its request.
@@ -69,7 +69,7 @@ impl HubBody {
         request: BytePermit,
     ) -> Self {
         let (budget, request) = (Some(Arc::clone(budget)), Some(request));
-        Self(Content::Stream { body: body.boxed_unsync(), budget, _request: request })
+        Self(Content::Stream { body: body.boxed_unsync(), budget, request })
     }
 }
 
@@ -180,16 +180,29 @@ where
     let deadline = Instant::now() + SENDING;
     let mut memory = budget.hold(first.len()).map_err(BodyError::Memory)?;
     let mut all = Vec::from(first);
+    let mut spent = None;
     loop {
         let until = deadline.min(Instant::now() + PAUSE);
         let frame = timeout_at(until, body.as_mut().frame()).await;
-        let Some(frame) = frame.map_err(|_| BodyError::Slow)? else { break };
+        let Some(frame) = frame.map_err(|_| spent.unwrap_or(BodyError::Slow))? else { break };
         let data = data(frame)?;
-        memory.resize(all.len() + data.len()).map_err(BodyError::Memory)?;
-        all.extend_from_slice(&data);
+        if spent.is_some() {
+            continue;
+        }
+        match memory.resize(all.len() + data.len()) {
+            Ok(()) => all.extend_from_slice(&data),
+            // The rest is dropped as it arrives: a client that is still sending would not see the
+            // response.
+            Err(error) => {
+                spent = Some(BodyError::Memory(error));
+                (all, memory) = (Vec::new(), budget.permit());
+            }
+        }
     }
-    memory.resize(all.capacity()).map_err(BodyError::Memory)?;
-    Ok((all.into(), memory))
+    match spent {
+        Some(error) => Err(error),
+        None => Ok((all.into(), memory)),
+    }
 }
 
 /// Returns the bytes of a frame.
@@ -257,7 +270,7 @@ mod tests {
         assert_eq!(start.elapsed(), SENDING);
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn unfinished_bodies_share_the_memory_of_their_client() {
         let budget = ByteBudget::new(10 * FREE);
         let mut first = Box::pin(read(unfinished(6 * FREE), 20 * FREE, &budget));
@@ -265,6 +278,10 @@ mod tests {
         assert_eq!(budget.used(), 6 * FREE);
         let second = read(unfinished(6 * FREE), 20 * FREE, &budget).await;
         assert_eq!(second.unwrap_err(), BodyError::Memory(BudgetSpent::Own(10 * FREE)));
+        let pieces = (0..6).map(|_| Ok::<_, Infallible>(Frame::data(Bytes::from(vec![1; FREE]))));
+        let third = read(StreamBody::new(stream::iter(pieces)), 20 * FREE, &budget).await;
+        assert_eq!(third.unwrap_err(), BodyError::Memory(BudgetSpent::Own(10 * FREE)));
+        assert_eq!(budget.used(), 6 * FREE);
         drop(first);
         assert_eq!(budget.used(), 0);
     }

@@ -20,7 +20,7 @@ pub use host::{
 };
 pub use input::PATIENCE;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -187,6 +187,11 @@ impl ClientSide {
             followed.changes += 1;
             followed.is_reported = true;
         }
+    }
+
+    /// Forgets the resources that are no longer watched.
+    pub(crate) fn forget_others(&self, watched: &BTreeSet<String>) {
+        self.updates().retain(|uri, _| watched.contains(uri));
     }
 
     /// Records a change of a resource. Unwatched resources are ignored: a server could report any

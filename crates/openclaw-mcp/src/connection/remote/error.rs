@@ -267,6 +267,7 @@ impl RemoteError {
                 UnusableResponse::Empty => "check the path in `url`, and the log of the server",
                 UnusableResponse::TooLarge { .. }
                 | UnusableResponse::EventTooLarge { .. }
+                | UnusableResponse::TooManyBytes { .. }
                 | UnusableResponse::Endless => {
                     return None;
                 }

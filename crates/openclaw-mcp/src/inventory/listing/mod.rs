@@ -34,7 +34,7 @@ const MAX_PAGES: usize = 1_000;
 /// The maximum number of entries, valid or not.
 const MAX_ENTRIES: usize = 20_000;
 /// The maximum size of all pages together.
-const MAX_BYTES: usize = 128 * 1024 * 1024;
+const MAX_BYTES: usize = 32 * 1024 * 1024;
 /// The maximum size of an entry.
 const MAX_ENTRY: usize = 4 * 1024 * 1024;
 /// The maximum length of a cursor.

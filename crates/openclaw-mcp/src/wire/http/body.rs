@@ -1,8 +1,11 @@
 //! Size-limited reading of response bodies.
 
+use std::sync::Arc;
+
 use bytes::{Bytes, BytesMut};
 use http::Response;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit};
 use openclaw_secrets::Redactor;
 
 use super::client::{HttpError, PooledBody};
@@ -46,12 +49,14 @@ pub(super) fn refuse_compressed(response: &Response<PooledBody>) -> Result<(), C
     }
 }
 
-/// Reads a whole body; fails if it is larger than `bound`.
+/// Reads a whole body, with the memory that it takes; fails if it is larger than `bound`.
 pub(super) async fn whole(
     response: Response<PooledBody>,
     bound: usize,
+    budget: &Arc<ByteBudget>,
     broken: impl Fn(&HttpError) -> CallError,
-) -> Result<Bytes, CallError> {
+) -> Result<(Bytes, BytePermit), CallError> {
+    let mut memory = budget.permit();
     let mut response = response.into_body();
     let mut body = Bytes::new();
     let mut pieces = BytesMut::new();
@@ -59,6 +64,7 @@ pub(super) async fn whole(
         if body.len() + pieces.len() + piece.len() > bound {
             return Err(UnusableResponse::TooLarge { mib: bound / 1024 / 1024 }.into());
         }
+        memory.resize(body.len() + pieces.len() + piece.len()).map_err(too_many)?;
         // Most bodies are a single chunk, which is not copied.
         if body.is_empty() && pieces.is_empty() {
             body = piece;
@@ -67,7 +73,13 @@ pub(super) async fn whole(
         pieces.extend_from_slice(&std::mem::take(&mut body));
         pieces.extend_from_slice(&piece);
     }
-    Ok(if pieces.is_empty() { body } else { pieces.freeze() })
+    Ok((if pieces.is_empty() { body } else { pieces.freeze() }, memory))
+}
+
+/// The error for a response without memory for it.
+pub(super) fn too_many(spent: BudgetSpent) -> UnusableResponse {
+    let (BudgetSpent::Own(most) | BudgetSpent::Whole(most)) = spent;
+    UnusableResponse::TooManyBytes { most }
 }
 
 /// Reads up to `bound` bytes of a body; fewer if the connection breaks.

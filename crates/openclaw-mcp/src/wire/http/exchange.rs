@@ -103,11 +103,12 @@ impl HttpWire {
         }
         match body::form(&response) {
             BodyType::Events => {
-                let events = EventStream::new(response).at_most(MAX_BESIDE);
+                let events = EventStream::new(response, &self.responses).at_most(MAX_BESIDE);
                 self.streamed(wanted, route, events).await.map(Some)
             }
             BodyType::Json => {
-                let body = whole(response, MAX_MESSAGE, self.broken()).await?;
+                let reading = whole(response, MAX_MESSAGE, &self.responses, self.broken());
+                let (body, _memory) = reading.await?;
                 match self.deliver(&body, Some(wanted)).await? {
                     Some(Err(Fault::Unreadable)) | None => Err(self.no_answer(&body)),
                     answer => Ok(answer),

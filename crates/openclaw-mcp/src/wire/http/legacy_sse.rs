@@ -15,7 +15,7 @@ impl HttpWire {
     /// to that transport. When the stream ends, the connection closes.
     pub(crate) async fn open_sse(self: &Arc<Self>) -> Result<(), CallError> {
         let before = Route::before_handshake(Protocol::Streamable);
-        let mut events = EventStream::new(self.get(&before, None).await?);
+        let mut events = EventStream::new(self.get(&before, None).await?, &self.responses);
         let endpoint = loop {
             let event = events.next().await.map_err(|_| {
                 CallError::Protocol(

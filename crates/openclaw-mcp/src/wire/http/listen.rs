@@ -77,7 +77,7 @@ impl HttpWire {
                             }
                             events.go_on(response);
                         }
-                        None => events = Some(EventStream::new(response)),
+                        None => events = Some(EventStream::new(response, &self.responses)),
                     }
                     if let Some(events) = &mut events {
                         let heard = self.read_events(events).await;
@@ -121,7 +121,9 @@ impl HttpWire {
                 }
                 Ok(_) => {}
                 Err(EventsEnd::Over | EventsEnd::Broken(_)) => return Ok(heard),
-                Err(EventsEnd::TooLong | EventsEnd::Endless) => return Err(Closed::LineTooLong),
+                Err(EventsEnd::TooLong | EventsEnd::Endless | EventsEnd::Memory(_)) => {
+                    return Err(Closed::LineTooLong);
+                }
             }
         }
     }

@@ -38,6 +38,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
+use openclaw_budget::ByteBudget;
 use openclaw_oauth::authorizer::Authorizer;
 use openclaw_oauth::grant::Grant;
 use openclaw_secrets::Redactor;
@@ -59,6 +60,8 @@ use tasks::Tasks;
 /// Maximum number of simultaneous POSTs that expect no response: each is a connection, and a server
 /// decides how many responses it requests from us, and how long it takes to accept them.
 const MAX_NOTICES: usize = 16;
+/// The memory of responses that are being read.
+const MAX_RESPONSES: usize = 128 * 1024 * 1024;
 
 /// The state that both lanes of a connection share.
 pub(crate) struct HttpWire {
@@ -90,6 +93,8 @@ pub(crate) struct HttpWire {
     /// The pending requests of `rmcp`, by number.
     requests: Mutex<HashMap<u64, AbortHandle>>,
     tasks: Tasks,
+    /// The memory of responses that are being read.
+    responses: Arc<ByteBudget>,
     ending: CloseReason,
     pub(super) heard: LastActivity,
     /// The session was deleted on the server, or its deletion has started.
@@ -122,6 +127,7 @@ impl HttpWire {
             is_rmcp_there: AtomicBool::new(false),
             requests: Mutex::default(),
             tasks: Tasks::default(),
+            responses: ByteBudget::new(MAX_RESPONSES),
             ending: CloseReason::default(),
             heard: LastActivity::default(),
             is_parted: AtomicBool::new(false),

@@ -1,9 +1,13 @@
 //! The event stream of a response.
 
+use std::sync::Arc;
+
 use http::Response;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit};
 use tokio::task::coop::consume_budget;
 
+use super::body::too_many;
 use super::client::{HttpError, PooledBody};
 use super::sse::{Parser, SseEvent};
 use crate::wire::MAX_MESSAGE;
@@ -18,6 +22,9 @@ pub(super) struct EventStream {
     received: usize,
     /// Maximum number of bytes besides the current event.
     most_beside: usize,
+    /// The memory of the current event.
+    memory: BytePermit,
+    budget: Arc<ByteBudget>,
     /// Whether the end of the body is marked: otherwise it looks like a lost connection.
     is_delimited: bool,
 }
@@ -33,17 +40,22 @@ pub(super) enum EventsEnd {
     TooLong,
     /// The limit of bytes besides the current event is exceeded.
     Endless,
+    /// There is no memory for the event.
+    Memory(BudgetSpent),
 }
 
 impl EventStream {
-    pub(super) fn new(response: Response<PooledBody>) -> Self {
+    /// Opens the stream. What it receives counts in `budget`.
+    pub(super) fn new(response: Response<PooledBody>, budget: &Arc<ByteBudget>) -> Self {
         let headers = response.headers();
         let is_delimited =
             headers.contains_key(TRANSFER_ENCODING) || headers.contains_key(CONTENT_LENGTH);
         // Besides the data, an event has a few other lines.
         let parser = Parser::new(MAX_MESSAGE + 64 * 1024);
         let most_beside = usize::MAX;
-        Self { body: response.into_body(), parser, received: 0, most_beside, is_delimited }
+        let (body, received) = (response.into_body(), 0);
+        let (memory, budget) = (budget.permit(), Arc::clone(budget));
+        Self { body, parser, received, most_beside, memory, budget, is_delimited }
     }
 
     /// Limits the number of bytes besides the current event, comments included. Without a limit,
@@ -68,6 +80,7 @@ impl EventStream {
                 Ok(Some(piece)) => {
                     self.received = self.received.saturating_add(piece.len());
                     self.parser.feed(&piece).map_err(|_| EventsEnd::TooLong)?;
+                    self.memory.resize(self.parser.unfinished()).map_err(EventsEnd::Memory)?;
                 }
                 Ok(None) if self.is_delimited => return Err(EventsEnd::Over),
                 Ok(None) => return Err(EventsEnd::Broken(None)),
@@ -80,7 +93,7 @@ impl EventStream {
     pub(super) fn go_on(&mut self, response: Response<PooledBody>) {
         let (last_id, retry) = (self.parser.last_id.take(), self.parser.retry);
         let (received, most_beside) = (self.received, self.most_beside);
-        *self = Self::new(response).at_most(most_beside);
+        *self = Self::new(response, &self.budget).at_most(most_beside);
         (self.parser.last_id, self.parser.retry) = (last_id, retry);
         self.received = received;
     }
@@ -127,6 +140,7 @@ impl EventsEnd {
             }
             .into(),
             Self::Endless => UnusableResponse::Endless.into(),
+            Self::Memory(spent) => too_many(spent).into(),
             Self::TooLong => {
                 UnusableResponse::EventTooLarge { mib: MAX_MESSAGE / 1024 / 1024 }.into()
             }
@@ -174,7 +188,7 @@ mod tests {
         });
         let target = client.target(Url::parse("http://localhost/").unwrap()).unwrap();
         let sent = client.send(Method::GET, &target, HeaderMap::new(), Bytes::new());
-        EventStream::new(sent.await.unwrap())
+        EventStream::new(sent.await.unwrap(), &ByteBudget::new(usize::MAX))
     }
 
     #[tokio::test]
