@@ -109,7 +109,7 @@ pub(super) async fn end_revoked(desk: &dyn CallerService, gate: &Gate, ending: &
         let mut valid = None;
         http.end_revoked(|principal| {
             let valid = valid.get_or_insert_with(|| tokens.principals());
-            principal.token().is_none() || valid.contains(principal)
+            valid.contains(principal)
         });
     }
 }

@@ -49,7 +49,7 @@ impl TokenClient {
         let info = json!({ "name": "test", "version": "1" });
         let hello =
             json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info });
-        let opened = self.send(&[], &request(1, "initialize", hello)).await;
+        let opened = self.send(&[], &request(1, "initialize", &hello)).await;
         let session = opened.lines().find_map(|line| line.strip_prefix("mcp-session-id: "));
         let session = session.unwrap_or_else(|| panic!("{opened}")).to_owned();
         let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
@@ -58,7 +58,7 @@ impl TokenClient {
     }
 }
 
-fn request(id: u64, method: &str, params: Value) -> Value {
+fn request(id: u64, method: &str, params: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
@@ -108,8 +108,7 @@ async fn the_sessions_streams_and_calls_of_a_revoked_token_end() {
     let of_other = [("Mcp-Session-Id", other_session.as_str())];
     let stream = phone.begin("GET", &in_session, &Value::Null).await;
     let call = json!({ "name": "echo", "arguments": { "text": "x" } });
-    let call_in_session =
-        phone.begin("POST", &in_session, &request(2, "tools/call", call.clone())).await;
+    let call_in_session = phone.begin("POST", &in_session, &request(2, "tools/call", &call)).await;
     let mut modern = call;
     modern["_meta"] = json!({
         "progressToken": 1,
@@ -122,7 +121,7 @@ async fn the_sessions_streams_and_calls_of_a_revoked_token_end() {
         ("Mcp-Method", "tools/call"),
         ("Mcp-Name", "echo"),
     ];
-    let call_without = phone.begin("POST", &headers, &request(3, "tools/call", modern)).await;
+    let call_without = phone.begin("POST", &headers, &request(3, "tools/call", &modern)).await;
     until(&recording, "tools/call", 2).await;
 
     store.revoke("phone").unwrap();
@@ -130,13 +129,13 @@ async fn the_sessions_streams_and_calls_of_a_revoked_token_end() {
         rest(ended).await;
     }
     until(&recording, "notifications/cancelled", 2).await;
-    let refused = phone.send(&in_session, &request(4, "ping", json!({}))).await;
+    let refused = phone.send(&in_session, &request(4, "ping", &json!({}))).await;
     assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
-    let alive = laptop.send(&of_other, &request(4, "ping", json!({}))).await;
+    let alive = laptop.send(&of_other, &request(4, "ping", &json!({}))).await;
     assert!(alive.starts_with("HTTP/1.1 200"), "{alive}");
     // A token of the same name is another one.
     let again = client("phone");
-    let unknown = again.send(&in_session, &request(4, "ping", json!({}))).await;
+    let unknown = again.send(&in_session, &request(4, "ping", &json!({}))).await;
     assert!(unknown.starts_with("HTTP/1.1 404"), "{unknown}");
     listening.stop(Duration::ZERO).await;
     stop(gateway).await;

@@ -2,8 +2,8 @@
 //!
 //! A client's own user decides, if the client can ask; otherwise the agent's configured fallback
 //! applies. Without the scope for approvals, the user decides about this one call at most
-//! (`gateway.hubApprovals`): nothing for later, and no tool that has changed. A client that asks its user before every call is asked nevertheless: whether it does
-//! cannot be known.
+//! (`gateway.hubApprovals`): nothing for later, and no tool that has changed. A client that asks its
+//! user before every call is asked nevertheless: whether it does cannot be known.
 
 use futures_util::future::BoxFuture;
 use openclaw_content::{QuestionText, QuestionTooLong, Untrusted, clean_excerpt, clean_line};

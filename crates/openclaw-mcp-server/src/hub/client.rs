@@ -59,7 +59,7 @@ pub(super) struct HubClient {
     /// Whether several programs may be behind it: requests without a session. What one of them says
     /// about itself is not kept then.
     is_shared: bool,
-    /// Its name in the audit log, until it has made itself known.
+    /// Its name in the audit log, with that of its token, until it has made itself known.
     unknown_name: String,
     name: OnceLock<String>,
     view: Mutex<Option<Arc<HubView>>>,
@@ -155,7 +155,10 @@ impl HubClient {
     ) -> Self {
         let limiter = Limiter::new(hub.agents.rate_limit());
         let HubCaller { principal, budget } = caller;
-        let unknown_name = name_of(&principal, &options.name);
+        let unknown_name = match principal.token() {
+            Some(token) => format!("{} (token {})", options.name, token.name()),
+            None => options.name.clone(),
+        };
         let (servers, memory) = (BTreeMap::new(), budget.permit());
         Self {
             hub,
@@ -228,8 +231,8 @@ impl HubClient {
     }
 
     fn named(&self, name: &str) -> String {
-        let name = clean_line(Untrusted::new(name), MAX_NAME);
-        name_of(&self.principal, &format!("{}: {name}", self.options.name))
+        // At the end, so that it cannot look like the name of a token.
+        format!("{}: {}", self.unknown_name, clean_line(Untrusted::new(name), MAX_NAME))
     }
 
     /// Checks whether a call would exceed its rate limit; it is not counted.
@@ -425,14 +428,6 @@ impl HubClient {
             let _ = timeout(NOTIFYING, peer.send_notification(notification)).await;
             drop(turn);
         });
-    }
-}
-
-/// A name in the audit log: of a program, and of the access token that it uses.
-fn name_of(principal: &Principal, program: &str) -> String {
-    match principal.token() {
-        Some(token) => format!("{program} (token {})", token.name()),
-        None => program.to_owned(),
     }
 }
 

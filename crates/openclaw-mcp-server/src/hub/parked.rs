@@ -50,7 +50,7 @@ impl<T> Parked<T> {
     }
 
     /// Takes the calls for which this holds.
-    pub(crate) fn take_all(&self, is_meant: impl Fn(&T) -> bool) -> Vec<T> {
+    pub(crate) fn take_all(&self, mut is_meant: impl FnMut(&T) -> bool) -> Vec<T> {
         let taken = self.lock().extract_if(|_, (_, call)| is_meant(call)).collect::<Vec<_>>();
         taken.into_iter().map(|(_, (_, call))| call).collect()
     }
@@ -86,4 +86,21 @@ pub(crate) fn input_required(question: &ClientQuestion, state: &str) -> Value {
 /// Takes the input that was asked for.
 pub(crate) fn take_input(responses: &mut BTreeMap<String, Value>) -> Option<Value> {
     responses.remove(KEY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parked_call_is_taken_by_its_owner_only() {
+        let parked = Parked::default();
+        let [ours, theirs] = ["ours", "theirs"].map(|owner| parked.park(owner).unwrap());
+        assert_eq!(parked.take(&ours, |owner| *owner == "theirs"), None);
+        assert_eq!(parked.take(&ours, |owner| *owner == "ours"), Some("ours"));
+        assert_eq!(parked.take(&ours, |_| true), None, "once");
+        assert_eq!(parked.take_all(|owner| *owner == "ours"), Vec::<&str>::new());
+        assert_eq!(parked.take_all(|owner| *owner == "theirs"), ["theirs"]);
+        assert_eq!(parked.take(&theirs, |_| true), None);
+    }
 }

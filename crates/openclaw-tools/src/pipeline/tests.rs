@@ -306,6 +306,22 @@ async fn every_outcome_leaves_one_line_that_says_which_step_it_was() {
             "denied",
             Some(RefusedBy::Changed),
         ),
+        (
+            |tool| tool.pin = Pin::Changed,
+            "push",
+            "{}",
+            ApprovalAnswer::NotEntitled("someone else".to_owned()),
+            "denied",
+            Some(RefusedBy::Changed),
+        ),
+        (
+            each_time,
+            "push",
+            "{}",
+            ApprovalAnswer::NotEntitled("someone else".to_owned()),
+            "denied",
+            Some(RefusedBy::NobodyToAsk),
+        ),
         (|tool| tool.pin = Pin::Changed, "push", "{}", YES, "ok", None),
         (nothing, "push", r#"{"to":5}"#, YES, "invalid-arguments", Some(RefusedBy::Schema)),
         (

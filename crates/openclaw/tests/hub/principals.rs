@@ -190,7 +190,7 @@ fn a_question_goes_to_no_other_principal_and_none_continues_its_call() {
         assert!(!told.iter().any(|line| line.contains("elicitation")), "{told:?}");
         let audit = place.audit();
         let who: Vec<_> = audit.iter().map(|line| line["who"].as_str().unwrap()).collect();
-        assert!(who.contains(&"mcp client: test (token phone)"), "{who:?}");
+        assert!(who.contains(&"mcp client (token phone): test"), "{who:?}");
     }
 }
 

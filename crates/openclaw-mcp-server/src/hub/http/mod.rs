@@ -110,13 +110,13 @@ impl HubHttp {
     }
 
     /// Ends the sessions, streams and calls of principals that are no longer valid.
-    pub fn end_revoked(&self, is_valid: impl FnMut(&Principal) -> bool) {
-        let revoked = self.revocations.revoke(is_valid);
-        if !revoked.is_empty() {
-            self.stateless.remove(|principal| revoked.contains(principal));
-            self.sessions.end_all(|principal| revoked.contains(principal));
-            drop(self.hub.parked.take_all(|call| revoked.contains(call.principal())));
-        }
+    pub fn end_revoked(&self, mut is_valid: impl FnMut(&Principal) -> bool) {
+        let mut is_revoked = |it: &Principal| it.token().is_some() && !is_valid(it);
+        self.revocations.revoke(&mut is_revoked);
+        self.stateless.remove(&mut is_revoked);
+        self.sessions.end_all(&mut is_revoked);
+        // Also those of clients on stdio.
+        drop(self.hub.parked.take_all(|call| is_revoked(call.principal())));
     }
 
     async fn serve<B>(&self, caller: &HubCaller, request: Request<B>) -> Response<HubBody>

@@ -1,6 +1,6 @@
 //! Principals whose token may be revoked, and what ends then.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use openclaw_protocol::Principal;
@@ -19,18 +19,10 @@ impl Revocations {
         Some(all.entry(principal.clone()).or_default().clone())
     }
 
-    /// Cancels what belongs to principals that are no longer valid, and returns them.
-    pub(super) fn revoke(
-        &self,
-        mut is_valid: impl FnMut(&Principal) -> bool,
-    ) -> HashSet<Principal> {
+    /// Cancels what belongs to these principals.
+    pub(super) fn revoke(&self, mut is_revoked: impl FnMut(&Principal) -> bool) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let revoked = all.extract_if(|principal, _| !is_valid(principal));
-        revoked
-            .map(|(principal, ended)| {
-                ended.cancel();
-                principal
-            })
-            .collect()
+        let revoked = all.extract_if(|principal, _| is_revoked(principal));
+        revoked.for_each(|(_, ended)| ended.cancel());
     }
 }

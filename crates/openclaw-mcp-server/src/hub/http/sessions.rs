@@ -122,7 +122,7 @@ impl Sessions {
     }
 
     /// Ends the sessions of these principals.
-    pub(super) fn end_all(&self, is_meant: impl Fn(&Principal) -> bool) {
+    pub(super) fn end_all(&self, mut is_meant: impl FnMut(&Principal) -> bool) {
         let mut open = lock(&self.open);
         let ended: Vec<_> = open.extract_if(|_, it| is_meant(it.principal())).collect();
         drop(open);

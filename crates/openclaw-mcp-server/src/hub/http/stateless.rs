@@ -54,7 +54,7 @@ impl StatelessClients {
     }
 
     /// Removes the clients of these principals.
-    pub(super) fn remove(&self, is_meant: impl Fn(&Principal) -> bool) {
+    pub(super) fn remove(&self, mut is_meant: impl FnMut(&Principal) -> bool) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(principal, _), _| !is_meant(principal));
     }
