@@ -384,7 +384,8 @@ fn credentials_of_a_machine_are_sent_after_the_user_has_confirmed_where() {
     assert_eq!(place.ok(&call), "hi\n");
 
     // Another one is refused, also after a logout; the command accepts it.
-    let other = OAuthTestServer::start(OAuthScript::new());
+    let (other, _) = machine();
+    other.change(|script| script.resource = Some(server.url()));
     server.change(|script| {
         script.resource_metadata = json!({ "authorization_servers": [other.issuer()] });
     });
