@@ -55,8 +55,8 @@ pub enum AuthError {
         /// The cause.
         cause: String,
     },
-    /// The user has not confirmed the authorization server that the MCP server names. Nothing was
-    /// sent to it.
+    /// The user has not confirmed the authorization server that the MCP server names. Neither
+    /// credentials nor the user were sent to it.
     #[error("{0}")]
     Unconfirmed(Box<UnconfirmedIssuer>),
     /// The authorization server rejected a request, with an OAuth error code.

@@ -55,7 +55,7 @@ impl fmt::Display for UnconfirmedIssuer {
             IssuerDoubt::First => write!(
                 f,
                 "the credentials in `auth` would be sent to the authorization server {issuer}, which \
-                 the server names and nobody has confirmed"
+                 the server names and which is not confirmed"
             ),
             IssuerDoubt::Changed(before) => write!(
                 f,
@@ -169,8 +169,8 @@ fn is_confirmed(server: &AuthorizationServer, settings: &AuthSettings, pin: &Iss
     settings.authorization_server.is_some() || pin.issuer() == Some(server.issuer.as_str())
 }
 
-/// Returns an endpoint at another origin than the issuer: the page of another authorization server, or
-/// somebody who gets its codes.
+/// Returns an endpoint at another origin than the issuer: the page of another authorization server, or a
+/// place that gets its codes.
 fn elsewhere(server: &AuthorizationServer) -> Option<IssuerDoubt> {
     let issuer = Url::parse(&server.issuer).ok().map(|url| url.origin());
     let login = server.authorization_endpoint.as_ref().map(|url| ("lets users log in", url));

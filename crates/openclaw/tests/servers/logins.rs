@@ -371,7 +371,7 @@ fn credentials_of_a_machine_are_sent_after_the_user_has_confirmed_where() {
     for command in [&call[..], &["mcp", "login", "box"], &["mcp", "tools", "box"]] {
         let (code, stdout, stderr) = place.said(command);
         assert_eq!((code, stdout.as_str()), (77, ""), "{stderr}");
-        assert!(stderr.contains(&hint) && stderr.contains("nobody has confirmed"), "{stderr}");
+        assert!(stderr.contains(&hint) && stderr.contains("which is not confirmed"), "{stderr}");
     }
     let (code, stdout, _) = place.said(&["mcp", "login", "box", "--json"]);
     assert_eq!((code, &json(&stdout)["code"]), (77, &json!("needsLogin")), "{stdout}");
@@ -384,7 +384,8 @@ fn credentials_of_a_machine_are_sent_after_the_user_has_confirmed_where() {
     assert_eq!(place.ok(&call), "hi\n");
 
     // Another one is refused, also after a logout; the command accepts it.
-    let other = OAuthTestServer::start(OAuthScript::new());
+    let (other, _) = machine();
+    other.change(|script| script.resource = Some(server.url()));
     server.change(|script| {
         script.resource_metadata = json!({ "authorization_servers": [other.issuer()] });
     });
@@ -403,7 +404,7 @@ fn through_a_gateway_credentials_of_a_machine_are_confirmed_too() {
     let (server, place) = machine();
     let _running = gateway(&place);
     let (code, _, stderr) = place.said(&["mcp", "login", "box"]);
-    assert!(code == 77 && stderr.contains("nobody has confirmed"), "{stderr}");
+    assert!(code == 77 && stderr.contains("which is not confirmed"), "{stderr}");
     let (code, _, stderr) = place.said(&["mcp", "login", "box", "--issuer", "https://as.example"]);
     let named = format!("names the authorization server {}, not https://as.exa", server.issuer());
     assert!(code == 77 && stderr.contains(&named), "{stderr}");
