@@ -30,10 +30,18 @@ fn entry<'a>(answer: &'a Value, list: &str, name: &str) -> &'a Value {
     all.iter().find(|it| it["name"] == name).unwrap_or(&Value::Null)
 }
 
-/// Lists, with the members that a client may compare.
-fn lists(client: &mut StdioClient) -> [Value; 4] {
-    ["tools/list", "resources/list", "resources/templates/list", "prompts/list"]
-        .map(|method| client.request(method, &json!({})))
+/// The entries to compare: method, list, name.
+const ENTRIES: [(&str, &str, &str); 5] = [
+    ("tools/list", "tools", "weather"),
+    ("tools/list", "tools", "refresh"),
+    ("resources/list", "resources", "notes"),
+    ("resources/templates/list", "resourceTemplates", "day"),
+    ("prompts/list", "prompts", "plan"),
+];
+
+fn listed(client: &mut StdioClient) -> [Value; 5] {
+    ENTRIES
+        .map(|(method, list, name)| entry(&client.request(method, &json!({})), list, name).clone())
 }
 
 #[test]
@@ -42,12 +50,12 @@ fn the_lists_of_a_real_server_have_the_same_members_as_without_the_hub() {
     for version in ["2025-11-25", "2026-07-28"] {
         let mut direct = StdioClient::run(&mut peer.command());
         direct.initialize_with("2025-11-25", &shows_pages());
-        let direct = lists(&mut direct);
+        let direct = listed(&mut direct);
         let mut place = Place::new();
         place.add_peer("one", &peer);
         place.config["mcp"]["servers"]["one"]["protocolVersion"] = json!(version);
         let mut hub = place.hub_for(&[], &shows_pages());
-        let wrapped = lists(&mut hub);
+        let wrapped = listed(&mut hub);
         hub.close();
         hub.wait();
         // The second run knows the server before it is connected.
@@ -56,25 +64,12 @@ fn the_lists_of_a_real_server_have_the_same_members_as_without_the_hub() {
         assert_eq!(hello["result"]["capabilities"]["extensions"][UI], json!({}), "{hello}");
         let instructions = hello["result"]["instructions"].as_str().unwrap();
         assert!(instructions.contains("# MCP server one\n\nAsk for the city first."), "{hello}");
-        let through = lists(&mut hub);
-        for (at, (list, name)) in [
-            ("tools", "weather"),
-            ("tools", "refresh"),
-            ("resources", "notes"),
-            ("resourceTemplates", "day"),
-            ("prompts", "plan"),
-        ]
-        .into_iter()
-        .map(|(list, name)| {
-            let at = ["tools", "resources", "resourceTemplates", "prompts"];
-            (at.iter().position(|it| *it == list).unwrap(), (list, name))
-        }) {
-            let expected = entry(&direct[at], list, name);
-            assert!(expected["_meta"].is_object(), "{list}/{name}");
-            assert_eq!(entry(&through[at], list, name), expected, "{version}: {list}/{name}");
-            let wrapped = entry(&wrapped[at], list, name);
+        let through = listed(&mut hub);
+        for (at, expected) in direct.iter().enumerate() {
+            assert!(expected["_meta"].is_object(), "{expected}");
+            assert_eq!(through[at], *expected, "{version}");
             for member in ["title", "_meta", "icons", "size", "annotations"] {
-                assert_eq!(wrapped[member], expected[member], "{version}: {list}/{name}/{member}");
+                assert_eq!(wrapped[at][member], expected[member], "{version}: {}", wrapped[at]);
             }
         }
         let declared = hub.call("declared", &json!({}));
