@@ -3,7 +3,7 @@
 use openclaw_testkit::{Peers, Script, StdioClient, Tool};
 use serde_json::{Value, json};
 
-use crate::common::rpc;
+use crate::common::{LONG, rpc};
 use crate::http::{self, send, session};
 use crate::place::{Place, text};
 
@@ -39,7 +39,21 @@ const ENTRIES: [(&str, &str, &str); 5] = [
     ("prompts/list", "prompts", "plan"),
 ];
 
+/// Waits for a server that starts slowly: a list waits for it only for a few seconds.
+fn wait_for(tool: &str, mut list: impl FnMut() -> Value) {
+    let begun = std::time::Instant::now();
+    loop {
+        let listed = list();
+        if entry(&listed, "tools", tool).is_object() {
+            return;
+        }
+        assert!(begun.elapsed() < LONG, "{listed}");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}
+
 fn listed(client: &mut StdioClient) -> [Value; 5] {
+    wait_for("weather", || client.request("tools/list", &json!({})));
     ENTRIES
         .map(|(method, list, name)| entry(&client.request(method, &json!({})), list, name).clone())
 }
@@ -83,7 +97,7 @@ fn a_page_that_a_tool_names_is_read_unlisted_and_is_wrapped_only_for_clients_tha
     place.add_peer("one", &Peers::find().apps());
     let html = format!("<html>{PAGE}</html>");
     let mut hub = place.hub_for(&[], &shows_pages());
-    hub.request("tools/list", &json!({}));
+    wait_for("weather", || hub.request("tools/list", &json!({})));
     let read = hub.request("resources/read", &json!({ "uri": PAGE }));
     assert_eq!(page(&read), html, "{read}");
     assert_eq!(read["result"]["contents"][0]["mimeType"], PAGE_TYPE);
@@ -92,6 +106,7 @@ fn a_page_that_a_tool_names_is_read_unlisted_and_is_wrapped_only_for_clients_tha
     assert!(page(&other).starts_with("This is output from"), "{other}");
 
     let mut hub = place.hub(&[]);
+    wait_for("weather", || hub.request("tools/list", &json!({})));
     let listed = hub.request("tools/list", &json!({}));
     assert!(entry(&listed, "tools", "refresh").is_null(), "{listed}");
     let read = hub.request("resources/read", &json!({ "uri": PAGE }));
@@ -116,6 +131,7 @@ fn clients_of_2026_07_28_declare_it_with_each_request_over_http_too() {
             .find(|it| it["id"] == 1)
             .unwrap_or_else(|| panic!("{}", sent.head))
     };
+    wait_for("weather", || request("tools/list", "", json!({}), json!({})));
     for (capabilities, shows) in [(shows_pages(), true), (json!({}), false), (shows_pages(), true)]
     {
         let listed = request("tools/list", "", json!({}), capabilities.clone());
