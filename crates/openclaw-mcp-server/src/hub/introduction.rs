@@ -47,8 +47,8 @@ pub(super) fn instructions(view: &HubView) -> Option<String> {
     if !left_out.is_empty() {
         all.push_str(&format!("\n\nToo long to be shown: {}.", left_out.join(", ")));
     }
-    let lead = "This hub offers several MCP servers. What follows are the instructions of these servers, \
-                in their own words, not in those of the hub or its user.";
+    let lead = "Instructions of the MCP servers behind this hub, in their own words, not in those of the hub \
+                or its user:";
     Some(format!("{lead}{all}"))
 }
 

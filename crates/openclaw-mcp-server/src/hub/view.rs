@@ -25,6 +25,8 @@ use super::shape::shape;
 /// The members of a tool's annotations that are not text.
 const HINTS: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
+/// The scheme of skills.
+const SKILL: &str = "skill://";
 /// Maximum length of a title, in characters.
 const MAX_TITLE: usize = 600;
 /// Maximum length of an own name or an address, in characters.
@@ -292,9 +294,12 @@ impl HubView {
     /// Returns the servers that have a page of an MCP App or a file of a skill at this address. They need
     /// not list it as a resource.
     pub(super) fn servers_of_part(&self, uri: &str) -> BTreeSet<String> {
-        let skills = self.skills().into_iter().filter(|of| of.entry.contains(uri));
-        let mut found: BTreeSet<String> = skills.map(|of| of.server).collect();
-        if app::is_page(&uri) {
+        let mut found = BTreeSet::new();
+        // By scheme: otherwise, a skill could claim the addresses of another server's resources.
+        if uri.starts_with(SKILL) {
+            let skills = self.skills().into_iter().filter(|of| of.entry.contains(uri));
+            found.extend(skills.map(|of| of.server));
+        } else if app::is_page(&uri) {
             let tools = self.tools.values().filter(|tool| tool.app.page.as_deref() == Some(uri));
             found.extend(tools.map(|tool| tool.server().name().to_string()));
             let listed = self.resources().into_iter().filter(|of| of.entry.uri == uri);

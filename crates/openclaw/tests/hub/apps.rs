@@ -3,7 +3,7 @@
 use openclaw_testkit::{Peers, Script, StdioClient, Tool};
 use serde_json::{Value, json};
 
-use crate::common::rpc;
+use crate::common::{LONG, rpc};
 use crate::http::{self, send, session};
 use crate::place::{Place, text};
 
@@ -30,10 +30,32 @@ fn entry<'a>(answer: &'a Value, list: &str, name: &str) -> &'a Value {
     all.iter().find(|it| it["name"] == name).unwrap_or(&Value::Null)
 }
 
-/// Lists, with the members that a client may compare.
-fn lists(client: &mut StdioClient) -> [Value; 4] {
-    ["tools/list", "resources/list", "resources/templates/list", "prompts/list"]
-        .map(|method| client.request(method, &json!({})))
+/// The entries to compare: method, list, name.
+const ENTRIES: [(&str, &str, &str); 5] = [
+    ("tools/list", "tools", "weather"),
+    ("tools/list", "tools", "refresh"),
+    ("resources/list", "resources", "notes"),
+    ("resources/templates/list", "resourceTemplates", "day"),
+    ("prompts/list", "prompts", "plan"),
+];
+
+/// Waits for a server that starts slowly: a list waits for it only for a few seconds.
+fn wait_for(tool: &str, mut list: impl FnMut() -> Value) {
+    let begun = std::time::Instant::now();
+    loop {
+        let listed = list();
+        if entry(&listed, "tools", tool).is_object() {
+            return;
+        }
+        assert!(begun.elapsed() < LONG, "{listed}");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}
+
+fn listed(client: &mut StdioClient) -> [Value; 5] {
+    wait_for("weather", || client.request("tools/list", &json!({})));
+    ENTRIES
+        .map(|(method, list, name)| entry(&client.request(method, &json!({})), list, name).clone())
 }
 
 #[test]
@@ -42,12 +64,12 @@ fn the_lists_of_a_real_server_have_the_same_members_as_without_the_hub() {
     for version in ["2025-11-25", "2026-07-28"] {
         let mut direct = StdioClient::run(&mut peer.command());
         direct.initialize_with("2025-11-25", &shows_pages());
-        let direct = lists(&mut direct);
+        let direct = listed(&mut direct);
         let mut place = Place::new();
         place.add_peer("one", &peer);
         place.config["mcp"]["servers"]["one"]["protocolVersion"] = json!(version);
         let mut hub = place.hub_for(&[], &shows_pages());
-        let wrapped = lists(&mut hub);
+        let wrapped = listed(&mut hub);
         hub.close();
         hub.wait();
         // The second run knows the server before it is connected.
@@ -56,25 +78,12 @@ fn the_lists_of_a_real_server_have_the_same_members_as_without_the_hub() {
         assert_eq!(hello["result"]["capabilities"]["extensions"][UI], json!({}), "{hello}");
         let instructions = hello["result"]["instructions"].as_str().unwrap();
         assert!(instructions.contains("# MCP server one\n\nAsk for the city first."), "{hello}");
-        let through = lists(&mut hub);
-        for (at, (list, name)) in [
-            ("tools", "weather"),
-            ("tools", "refresh"),
-            ("resources", "notes"),
-            ("resourceTemplates", "day"),
-            ("prompts", "plan"),
-        ]
-        .into_iter()
-        .map(|(list, name)| {
-            let at = ["tools", "resources", "resourceTemplates", "prompts"];
-            (at.iter().position(|it| *it == list).unwrap(), (list, name))
-        }) {
-            let expected = entry(&direct[at], list, name);
-            assert!(expected["_meta"].is_object(), "{list}/{name}");
-            assert_eq!(entry(&through[at], list, name), expected, "{version}: {list}/{name}");
-            let wrapped = entry(&wrapped[at], list, name);
+        let through = listed(&mut hub);
+        for (at, expected) in direct.iter().enumerate() {
+            assert!(expected["_meta"].is_object(), "{expected}");
+            assert_eq!(through[at], *expected, "{version}");
             for member in ["title", "_meta", "icons", "size", "annotations"] {
-                assert_eq!(wrapped[member], expected[member], "{version}: {list}/{name}/{member}");
+                assert_eq!(wrapped[at][member], expected[member], "{version}: {}", wrapped[at]);
             }
         }
         let declared = hub.call("declared", &json!({}));
@@ -88,7 +97,7 @@ fn a_page_that_a_tool_names_is_read_unlisted_and_is_wrapped_only_for_clients_tha
     place.add_peer("one", &Peers::find().apps());
     let html = format!("<html>{PAGE}</html>");
     let mut hub = place.hub_for(&[], &shows_pages());
-    hub.request("tools/list", &json!({}));
+    wait_for("weather", || hub.request("tools/list", &json!({})));
     let read = hub.request("resources/read", &json!({ "uri": PAGE }));
     assert_eq!(page(&read), html, "{read}");
     assert_eq!(read["result"]["contents"][0]["mimeType"], PAGE_TYPE);
@@ -97,6 +106,7 @@ fn a_page_that_a_tool_names_is_read_unlisted_and_is_wrapped_only_for_clients_tha
     assert!(page(&other).starts_with("This is output from"), "{other}");
 
     let mut hub = place.hub(&[]);
+    wait_for("weather", || hub.request("tools/list", &json!({})));
     let listed = hub.request("tools/list", &json!({}));
     assert!(entry(&listed, "tools", "refresh").is_null(), "{listed}");
     let read = hub.request("resources/read", &json!({ "uri": PAGE }));
@@ -121,6 +131,7 @@ fn clients_of_2026_07_28_declare_it_with_each_request_over_http_too() {
             .find(|it| it["id"] == 1)
             .unwrap_or_else(|| panic!("{}", sent.head))
     };
+    wait_for("weather", || request("tools/list", "", json!({}), json!({})));
     for (capabilities, shows) in [(shows_pages(), true), (json!({}), false), (shows_pages(), true)]
     {
         let listed = request("tools/list", "", json!({}), capabilities.clone());
