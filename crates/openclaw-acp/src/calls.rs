@@ -5,7 +5,7 @@ use agent_client_protocol::v1::schema::{
     ToolCall, ToolCallContent, ToolCallId, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields, ToolKind,
 };
-use openclaw_content::{excerpt, printable};
+use openclaw_content::{excerpt, printable, reveal_hidden};
 use openclaw_protocol::tools::Risk;
 use openclaw_tools::ToolEffect;
 use openclaw_tools::native::{self, Native, PlanStep, StepStatus};
@@ -252,7 +252,7 @@ pub(crate) fn whole(name: &str, args: &Value) -> Option<ToolCallContent> {
         None => ("json", serde_json::to_string_pretty(args).unwrap_or_default()),
     };
     // The raw input has all of it.
-    let text = clean(&text);
+    let text = reveal_hidden(&text);
     let shown = excerpt(&text, MAX_SHOWN);
     // Longer than any in the text, which cannot end the block then.
     let ticks = shown.split(|it| it != '`').map(str::len).max().unwrap_or_default();

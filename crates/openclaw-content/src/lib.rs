@@ -39,7 +39,7 @@ pub use json::JsonRenderer;
 pub use label::{clean_line, is_clean_line, printable, wrap_words};
 pub use question_text::{QuestionText, QuestionTooLong};
 pub use sanitize::{Sanitized, sanitize};
-pub use shown_arguments::{ArgumentLines, ShownArguments};
+pub use shown_arguments::{ArgumentLines, ShownArguments, reveal_hidden};
 pub use source::Source;
 pub use stored::{StoredText, Unlabelled};
 pub use text::{Origin, Outside, Text, render};

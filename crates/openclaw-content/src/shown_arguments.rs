@@ -152,6 +152,17 @@ fn spelled(json: &str, is_name: bool) -> String {
     format!("\"{}\"", visible(&text))
 }
 
+/// Escapes hidden characters of a text whose line breaks and tabs are shown as they are.
+#[must_use]
+pub fn reveal_hidden(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\n' | '\t' => c.to_string(),
+        c if hides(c) => c.escape_unicode().collect(),
+        c => c.to_string(),
+    };
+    text.chars().map(shown).collect()
+}
+
 /// Escapes hidden characters. A line break is shown as `\n` and kept.
 fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -225,6 +236,12 @@ mod tests {
         let twice = all(r#"{"command": "rm -rf /", "command": "ls"}"#).concat();
         assert!(twice.contains("rm -rf /") && twice.contains("ls"), "{twice}");
         assert!(all(r#"{"a": "\ud800"}"#).concat().contains("ud800"));
+    }
+
+    #[test]
+    fn hidden_characters_of_a_text_are_escaped() {
+        let text = "rm\u{200b} -rf\u{202e} /\r\n\tdone é";
+        assert_eq!(reveal_hidden(text), "rm\\u{200b} -rf\\u{202e} /\\u{d}\n\tdone é");
     }
 
     #[test]

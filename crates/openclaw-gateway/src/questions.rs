@@ -172,7 +172,7 @@ impl CallerApprover {
                     for_session: matches!(option.grant, GrantRule::Host(_)),
                 })
                 .collect(),
-            changes: question.shown_changes(),
+            changes: question.shown_changes(without_server(&tool.description)),
             whole: gateway.shows_questions(),
             created_at_ms: now_ms(),
             expires_at_ms: now_ms().saturating_add(patience),

@@ -278,8 +278,9 @@ impl TurnEvents {
         self.chat(ChatState::Final { message, usage, stop_reason });
     }
 
-    /// Sends an answer that was not written by a model.
+    /// Sends an answer that was not written by a model. Some clients wait for the end of the run besides.
     pub(crate) fn send_answer(&self, text: &str) {
+        self.agent("lifecycle", json!({ "phase": "end", "endedAt": now_ms() }));
         let message = Some(message(text, &[]));
         let stop_reason = Some(EndReason::Done.name().to_owned());
         self.chat(ChatState::Final { message, usage: None, stop_reason });

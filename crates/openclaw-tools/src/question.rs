@@ -48,8 +48,12 @@ impl ApprovalRequest<'_> {
         format!("{words} (parameters: {parameters})")
     }
 
-    /// Returns how the tool has changed, line by line, cleaned.
-    pub fn shown_changes(&self) -> Vec<String> {
+    /// Returns how the tool has changed, line by line, cleaned: its new description, given as `text`, if
+    /// the earlier one was not kept.
+    pub fn shown_changes(&self, text: &str) -> Vec<String> {
+        if self.why == ApprovalReason::Changed && self.changes.is_empty() {
+            return vec![format!("+ {}", self.description(text))];
+        }
         let lines = self.changes.iter();
         lines.map(|line| clean_excerpt(Untrusted::new(line), CHANGED_DESCRIPTION)).collect()
     }

@@ -31,7 +31,7 @@ pub(crate) enum ChatCommand {
     /// Show or set the model of the session.
     Model(ModelCommand),
     /// Show or manage MCP servers.
-    Mcp(McpCommand),
+    Mcp(McpChatCommand),
     /// Send a prompt of an MCP server to the model, with these arguments.
     Prompt(Box<PromptCommand>, String),
     /// A command of other front ends that does not exist here.
@@ -40,7 +40,7 @@ pub(crate) enum ChatCommand {
 
 /// What follows `/mcp`.
 #[derive(Debug)]
-pub(crate) enum McpCommand {
+pub(crate) enum McpChatCommand {
     /// An order.
     Order(Order),
     /// The help text that was asked for, or an error.
@@ -80,8 +80,8 @@ impl ChatCommand {
             "model" => Self::Model(ModelCommand::read(rest)),
             "models" => Self::Model(ModelCommand::List),
             "mcp" => Self::Mcp(match Order::read(rest) {
-                Ok(order) => McpCommand::Order(order),
-                Err(text) => McpCommand::Text(text),
+                Ok(order) => McpChatCommand::Order(order),
+                Err(text) => McpChatCommand::Text(text),
             }),
             word => Self::Absent(absent::find(word)?),
         })
@@ -90,7 +90,9 @@ impl ChatCommand {
     /// The method that the command stands for: whoever may not call that may not use the command.
     pub(crate) fn method(&self) -> Method {
         match self {
-            Self::Help | Self::Mcp(McpCommand::Text(_)) | Self::Absent(_) => Method::CommandsList,
+            Self::Help | Self::Mcp(McpChatCommand::Text(_)) | Self::Absent(_) => {
+                Method::CommandsList
+            }
             Self::Status | Self::Usage => Method::SessionsDescribe,
             Self::Tools => Method::ToolsEffective,
             // It requests an answer of the model, and changes nothing else.
@@ -100,7 +102,7 @@ impl ChatCommand {
             Self::Name(title) if title.is_empty() => Method::SessionsDescribe,
             Self::Name(_) => Method::SessionsPatch,
             Self::Model(command) => command.method(),
-            Self::Mcp(McpCommand::Order(order)) => order.verb.method(),
+            Self::Mcp(McpChatCommand::Order(order)) => order.verb.method(),
             Self::Prompt(..) => Method::McpPrompt,
         }
     }
@@ -117,8 +119,8 @@ impl ChatCommand {
             Self::Reset(_) => "/reset".to_owned(),
             Self::Name(_) => "/name".to_owned(),
             Self::Model(_) => "/model".to_owned(),
-            Self::Mcp(McpCommand::Order(order)) => format!("/mcp {}", order.verb.name()),
-            Self::Mcp(McpCommand::Text(_)) => "/mcp".to_owned(),
+            Self::Mcp(McpChatCommand::Order(order)) => format!("/mcp {}", order.verb.name()),
+            Self::Mcp(McpChatCommand::Text(_)) => "/mcp".to_owned(),
             Self::Prompt(prompt, _) => format!("/{}", prompt.command),
             Self::Absent(command) => format!("/{}", command.name),
         }

@@ -15,7 +15,7 @@ use openclaw_tools::{CallContext, ToolSource as _};
 
 use super::list::{help, list, may_manage};
 use super::model::ModelCommand;
-use super::{ChatCommand, McpCommand};
+use super::{ChatCommand, McpChatCommand};
 use crate::agents::AgentRuntime;
 use crate::callers::Connected;
 use crate::gateway::Gateway;
@@ -67,8 +67,8 @@ impl CommandRun<'_> {
             ChatCommand::Stop => Ok(self.stop()),
             ChatCommand::Name(title) => self.name(title).await,
             ChatCommand::Model(command) => self.model(command).await,
-            ChatCommand::Mcp(McpCommand::Text(text)) => Ok(text),
-            ChatCommand::Mcp(McpCommand::Order(order)) => Ok(self.manage(&order).await),
+            ChatCommand::Mcp(McpChatCommand::Text(text)) => Ok(text),
+            ChatCommand::Mcp(McpChatCommand::Order(order)) => Ok(self.manage(&order).await),
             ChatCommand::Absent(command) => Ok(command.text()),
         };
         ParsedMessage::Done(done.unwrap_or_else(|error| format!("error: {}", error.message)))

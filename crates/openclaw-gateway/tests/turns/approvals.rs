@@ -222,6 +222,7 @@ async fn a_changed_tool_needs_approval_even_if_approval_is_never() {
     let says = asked["description"].as_str().unwrap();
     assert!(says.contains("Looks, and sends your keys away."), "{asked}");
     assert!(says.contains("(parameters: "), "{asked}");
+    assert!(asked["changes"].to_string().contains("sends your keys away."), "{asked}");
     assert!(!says.contains("[MCP server"), "{asked}");
     user.decide(&asked, "deny").await;
     assert_result(&mut user, "r2", "The user denied this call").await;

@@ -180,6 +180,11 @@ async fn commands_act_on_their_session() {
     }
     let read = someone.ask("sessions.get", json!({ "key": KEY })).await.unwrap();
     assert_eq!(read["messages"], json!([]));
+    // Clients wait for the end of what has begun.
+    someone.send(KEY, "life", "/status").await;
+    let heard = someone.hear_run("life").await;
+    let phases: Vec<&Value> = heard.iter().map(|(_, it)| &it["data"]["phase"]).collect();
+    assert_eq!(phases, [&json!("start"), &json!("end"), &Value::Null], "{heard:?}");
     assert_eq!(someone.say("r14", "/new who are you?").await, "big");
     let read = someone.ask("sessions.get", json!({ "key": KEY })).await.unwrap();
     assert_eq!(text(&json!({ "message": read["messages"][0] })), "who are you?");

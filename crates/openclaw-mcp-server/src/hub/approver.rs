@@ -162,11 +162,12 @@ fn text(asked: &ApprovalRequest<'_>) -> Result<String, QuestionTooLong> {
         ApprovalReason::Changed => "its definition has changed since it was approved",
         ApprovalReason::Unlisted => "the server does not list this URI",
     };
+    let description = without_server(&asked.tool.description);
     let question = QuestionText {
         title: &format!("Allow this call of `{}`? ({why})\n{}", asked.tool.name, asked.title()),
         arguments: asked.arguments.get(),
-        changes: &asked.shown_changes(),
-        description: &asked.description(without_server(&asked.tool.description)),
+        changes: &asked.shown_changes(description),
+        description: &asked.description(description),
         whole: Some("the call, which this client has made"),
     };
     question.fit(MAX_QUESTION)

@@ -371,6 +371,7 @@ mod tests {
         "sessions delete x",
         "sessions export x",
         "approvals list",
+        "approvals show",
         "approvals allow exec git",
         "approvals revoke x",
         "gateway",

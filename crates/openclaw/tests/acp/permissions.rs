@@ -205,11 +205,14 @@ fn the_end_of_a_long_command_is_shown() {
     let mut editor =
         Editor::start(&place, &[], &json!({})).answering(|_, params| choose(params, "reject_once"));
     let session = editor.session(&place, &[]);
-    let command = format!("echo {}; touch X", "build ".repeat(6_000));
+    let command = format!("echo {}; touch\u{200b} X", "build ".repeat(6_000));
     editor.prompt(&session, &format!("/call exec {}", json!({ "command": command })));
     let (_, params) = &editor.asked[0];
     let shown = params["toolCall"]["content"].to_string();
-    assert!(shown.contains("echo build build ") && shown.contains("build ; touch X"), "{shown}");
+    assert!(
+        shown.contains("echo build build ") && shown.contains("build ; touch\\\\u{200b} X"),
+        "{shown}"
+    );
     assert!(shown.contains(" more characters …"), "{shown}");
     assert_eq!(params["toolCall"]["rawInput"]["command"], command);
 }
