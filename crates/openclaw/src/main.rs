@@ -102,7 +102,7 @@ fn read_pdf() -> std::process::ExitCode {
         // The parent ends the process after this time, unless it has ended itself.
         let ended = std::thread::Builder::new().spawn(|| {
             std::thread::sleep(Duration::from_secs(PDF_SECONDS));
-            std::process::abort();
+            std::process::exit(1);
         });
         if !limited || ended.is_err() {
             return Exit::Failed.into();

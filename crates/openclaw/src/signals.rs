@@ -29,7 +29,6 @@ pub(crate) enum SignalAction {
     /// SIGTERM; on Windows Ctrl-Break, a closed window, logoff and shutdown: exit.
     End,
     /// SIGHUP: the terminal was closed; a gateway reloads its configuration. Not on Windows.
-    #[cfg_attr(windows, expect(dead_code, reason = "Windows reports only ends"))]
     HangUp,
 }
 

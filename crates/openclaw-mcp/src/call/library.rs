@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use futures_util::future::BoxFuture;
-use openclaw_content::{JsonRenderer, Source};
+use openclaw_content::{JsonRenderer, Source, Untrusted, clean_line};
 use openclaw_tools::pipeline::{Refusal, Resolve, Resolving};
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
@@ -28,6 +28,8 @@ use crate::inventory::Inventory;
 use crate::inventory::listing::{ListedPrompt, ListedResource, ListedSkill, ListedTemplate, app};
 use crate::wire::json::JsonCow;
 
+/// Maximum length of the name of an unknown server, in characters.
+const MAX_SERVER: usize = 64;
 /// The template for the command names of prompts.
 pub(crate) const COMMANDS: &str = "mcp__{server}__{tool}";
 
@@ -327,7 +329,8 @@ impl LibraryCall {
                 request: self.clone(),
             })),
             Err(name) => {
-                let words = "No such MCP server, or it is not running.";
+                let shown = clean_line(Untrusted::new(name), MAX_SERVER);
+                let words = format!("There is no MCP server '{shown}', or it is not running.");
                 Err(Refusal::new(ToolFailure::Unavailable, words).at(name, &self.what))
             }
         }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use openclaw_testkit::{Ask, RpcError, Script, StdioClient, Tool};
 use serde_json::{Value, json};
 
-use crate::common::rpc::{meta, request};
-use crate::http::{send_to, session};
+use crate::common::rpc::{hello, meta, request};
+use crate::http::send_to;
 use crate::place::{Place, next};
 
 /// A control token, a marker of our own with the look of its end, and what a terminal obeys.
@@ -161,7 +161,8 @@ fn assert_all(seen: &[Value]) {
 #[test]
 fn nothing_raw_reaches_a_client_on_stdio() {
     let able = json!({ "elicitation": {}, "sampling": {} });
-    let mut hub = place().hub_for(&[], &able);
+    let place = place();
+    let mut hub = place.hub_for(&[], &able);
     let mut seen = Vec::new();
     exchange(&mut hub, "logging/setLevel", &json!({ "level": "debug" }), &mut seen);
     for method in LISTS {
@@ -179,7 +180,10 @@ fn nothing_raw_reaches_a_client_over_http() {
     let gateway = place.gateway();
     let mut seen = Vec::new();
     // With a session: everything but questions.
-    let session = session(&gateway, json!({}));
+    let hello = request(1, "initialize", hello("2025-11-25", json!({})));
+    let opened = send_to(&gateway, "/mcp", "POST", &[], &hello);
+    let session = opened.header("mcp-session-id").unwrap();
+    seen.extend(opened.messages);
     let headers = [("Mcp-Session-Id", session.as_str())];
     let level = ("logging/setLevel", json!({ "level": "debug" }));
     let lists = LISTS.map(|method| (method, json!({})));
