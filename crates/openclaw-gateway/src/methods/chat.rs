@@ -15,7 +15,7 @@ use openclaw_protocol::chat::{
 use openclaw_protocol::{ErrorShape, keys};
 use openclaw_sessions::{EntryKind, NewEntry, SessionKey};
 
-use super::sessions::store_error;
+use super::sessions::{announce, store_error};
 use super::{Reply, RequestContext, attachments, has_scope};
 use crate::agents::AgentRuntime;
 use crate::callers::Connected;
@@ -96,6 +96,8 @@ pub(super) async fn send_to(
                     let events = TurnEvents::new(&gateway, &run, service.config.id.as_str());
                     events.started(&params.message);
                     events.send_answer(&text);
+                    // Some clients are busy until the session has no active run.
+                    announce(&gateway, &key, "agent.run.ended").await;
                     return;
                 }
                 Some(Said::Turn(parts)) => parts,

@@ -185,6 +185,11 @@ async fn commands_act_on_their_session() {
     let heard = someone.hear_run("life").await;
     let phases: Vec<&Value> = heard.iter().map(|(_, it)| &it["data"]["phase"]).collect();
     assert_eq!(phases, [&json!("start"), &json!("end"), &Value::Null], "{heard:?}");
+    let changed = someone.hear_of("sessions.changed").await;
+    assert_eq!(
+        (&changed["reason"], &changed["activeRunIds"]),
+        (&json!("agent.run.ended"), &json!([]))
+    );
     assert_eq!(someone.say("r14", "/new who are you?").await, "big");
     let read = someone.ask("sessions.get", json!({ "key": KEY })).await.unwrap();
     assert_eq!(text(&json!({ "message": read["messages"][0] })), "who are you?");
