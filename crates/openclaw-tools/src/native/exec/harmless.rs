@@ -198,7 +198,7 @@ fn is_below(word: &str, folder: &Path) -> bool {
     if !Path::new(word).components().all(is_name) {
         return false;
     }
-    match (folder.join(word).canonicalize(), folder.canonicalize()) {
+    match (dunce::canonicalize(folder.join(word)), dunce::canonicalize(folder)) {
         (Ok(file), Ok(folder)) => file.starts_with(folder),
         (Err(error), Ok(_)) => {
             matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
@@ -210,11 +210,11 @@ fn is_below(word: &str, folder: &Path) -> bool {
 /// Whether a shell with this search path starts a program that the agent cannot have written: it
 /// and all folders that are searched before it are outside of the workspace.
 pub(super) fn is_installed(program: &str, search_path: Option<&str>, folder: &Path) -> bool {
-    let (Some(search_path), Ok(folder)) = (search_path, folder.canonicalize()) else {
+    let (Some(search_path), Ok(folder)) = (search_path, dunce::canonicalize(folder)) else {
         return false;
     };
     for searched in std::env::split_paths(search_path) {
-        let is_inside = match searched.canonicalize() {
+        let is_inside = match dunce::canonicalize(&searched) {
             Ok(real) => real.starts_with(&folder),
             Err(_) => searched.starts_with(&folder),
         };
@@ -223,7 +223,7 @@ pub(super) fn is_installed(program: &str, search_path: Option<&str>, folder: &Pa
         }
         let file = searched.join(program);
         if file.is_file() {
-            return file.canonicalize().is_ok_and(|file| !file.starts_with(&folder));
+            return dunce::canonicalize(file).is_ok_and(|file| !file.starts_with(&folder));
         }
     }
     false
