@@ -7,6 +7,7 @@
 //! - [`hub`]: the MCP servers of an agent as one server.
 
 pub mod demo;
+mod era;
 pub mod hub;
 mod media;
 mod order;

@@ -36,9 +36,11 @@ use super::incoming::{CallLine, CallRequest, IncomingMessage, PlainCall, classif
 use super::options::HubClientOptions;
 use super::outbox::{BEHIND, FULL, Outbox, Taken};
 use super::reply::{BUSY, HubReply, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR};
+use super::replying::ReplyingTask;
 use super::running::{RunningCall, progress_params};
 use super::slow_lane::{HubSlowLane, ServerRoleMessage};
 use super::{Hub, HubError, listen};
+use crate::era::EraServer;
 use crate::server::invalid_params;
 use crate::transport::{begins, is_bad_handshake};
 
@@ -95,13 +97,15 @@ pub async fn serve(
     // Both end with this future, also if it is dropped.
     let _watching = AbortOnDropHandle::new(tokio::spawn(listen::watch(Arc::downgrade(&client))));
     let rmcp = tokio::spawn(async move {
-        match handler.serve(lane).await {
+        match EraServer(handler).serve(lane).await {
             Ok(running) => drop(running.waiting().await),
             Err(error) => tracing::debug!(%error, "the handshake failed"),
         }
     });
     let _rmcp = AbortOnDropHandle::new(rmcp);
     let scope = client.scope();
+    let (nobody, _) = ReplyingTask::new(Abilities::default(), None);
+    let plain_scope = client.scope_of(nobody);
     let front = Front {
         calls: FuturesUnordered::new(),
         requests: HashMap::new(),
@@ -113,6 +117,7 @@ pub async fn serve(
         held: None,
         has_begun: false,
         scope: Arc::new(scope),
+        plain_scope,
         client,
         outbox,
         to_rmcp,
@@ -137,6 +142,8 @@ enum InProgress {
 struct Front {
     client: Arc<HubClient>,
     scope: Arc<CallScope>,
+    /// That of calls since 2026-07-28 whose client is asked for nothing and told nothing.
+    plain_scope: CallScope,
     outbox: Arc<Outbox>,
     to_rmcp: mpsc::Sender<ServerRoleMessage>,
     is_open: Arc<AtomicBool>,
@@ -325,7 +332,8 @@ impl Front {
         let Some(rights) = &self.rights else { return false };
         let id = Arc::<str>::from(call.id);
         let Entry::Vacant(place) = self.requests.entry(Arc::clone(&id)) else { return false };
-        let by = CallFor { session: self.scope.session(), answers: &*self.client, watcher: None };
+        let scope = if plain.is_modern() { &self.plain_scope } else { &*self.scope };
+        let by = CallFor { session: scope.session(), answers: &*self.client, watcher: None };
         let done = || {
             let (id, outbox) = (Arc::clone(&id), Arc::clone(&self.outbox));
             move |reply| outbox.reply(id, reply)
@@ -368,36 +376,28 @@ impl Front {
         true
     }
 
-    fn start(&mut self, id: &str, mut request: CallRequest) {
+    fn start(&mut self, id: &str, request: CallRequest) {
         if !self.admits(id) {
             return;
         }
         let (abort, registration) = AbortHandle::new_pair();
         let (id, client) = (Arc::<str>::from(id), Arc::clone(&self.client));
         self.requests.insert(Arc::clone(&id), InProgress::Call(abort));
-        let call: BoxFuture<'static, Finished> = match request.modern.take() {
-            Some(mut modern) => {
+        let call: BoxFuture<'static, Finished> = match request.modern.is_some() {
+            true => {
                 let outbox = Arc::clone(&self.outbox);
                 let call = async move {
                     let tell =
                         |method: &str, params: &_| outbox.offer(&notification(method, params));
-                    let parked = modern.state.as_deref().and_then(|it| client.hub.parked.take(it));
-                    match parked {
-                        Some(running) => match running.continued(&mut modern.responses) {
-                            Ok(running) => running.until_asked(tell).await,
-                            Err(reply) => reply,
-                        },
-                        None => {
-                            let abilities = modern.abilities;
-                            request.modern = Some(modern);
-                            RunningCall::start(&client, request, abilities).until_asked(tell).await
-                        }
+                    match RunningCall::answered(&client, request) {
+                        Ok(running) => running.until_asked(tell).await,
+                        Err(reply) => reply,
                     }
                 };
                 let call = Abortable::new(call, registration);
                 Box::pin(async move { (id, call.await) })
             }
-            None => {
+            false => {
                 let scope = Arc::clone(&self.scope);
                 let call = Abortable::new(call(client, scope, request), registration);
                 Box::pin(async move { (id, call.await) })

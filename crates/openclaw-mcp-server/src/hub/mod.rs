@@ -21,12 +21,13 @@ mod listen;
 mod options;
 mod outbox;
 pub(crate) mod parked;
-mod reply;
+pub(crate) mod reply;
 pub(crate) mod replying;
 mod running;
 mod search;
 mod segments;
 mod slow_lane;
+pub(crate) mod state;
 mod view;
 
 use std::fmt;
@@ -42,6 +43,7 @@ use asks::Asks;
 use client::HubClient;
 pub use options::{BadOption, HubClientOptions};
 use parked::Parked;
+use state::StateSeal;
 
 /// The standard streams of this process, for [`lines::serve`].
 pub fn stdio() -> (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send) {
@@ -67,6 +69,7 @@ pub struct Hub {
     agents: Arc<dyn Agents>,
     asks: Arc<Asks>,
     parked: Parked<running::RunningCall>,
+    seal: StateSeal,
     next_client: AtomicU64,
 }
 
@@ -95,8 +98,9 @@ pub enum HubError {
 impl Hub {
     /// Creates a hub. `asks` must be the one that the fleet was started with.
     pub fn new(fleet: Arc<Fleet>, agents: Arc<dyn Agents>, asks: Arc<Asks>) -> Arc<Self> {
-        let (parked, next_client) = (Parked::default(), AtomicU64::new(1));
-        Arc::new(Self { fleet, agents, asks, parked, next_client })
+        let (parked, seal) = (Parked::default(), StateSeal::default());
+        let next_client = AtomicU64::new(1);
+        Arc::new(Self { fleet, agents, asks, parked, seal, next_client })
     }
 
     /// Checks that a client with these options can be served.

@@ -111,12 +111,17 @@ impl Outbox {
 
 #[cfg(test)]
 mod tests {
+    use super::super::reply::ReplyTo;
     use super::*;
+
+    fn result(json: String) -> HubReply {
+        HubReply::result(json, ReplyTo::Legacy)
+    }
 
     #[test]
     fn results_are_dropped_when_too_many_bytes_wait_and_their_calls_are_answered() {
         let outbox = Outbox::default();
-        let large = || HubReply::Result(format!("\"{}\"", "x".repeat(MAX_RESULTS / 4)));
+        let large = || result(format!("\"{}\"", "x".repeat(MAX_RESULTS / 4)));
         for id in ["1", "2", "3", "4", "5", "6"] {
             outbox.reply(id.into(), large());
         }
@@ -125,7 +130,7 @@ mod tests {
         assert_eq!(taken.answered.len(), 6);
         assert!(taken.lines.len() < MAX_RESULTS + 1_000, "{}", taken.lines.len());
         // What is read makes room.
-        outbox.reply("7".into(), HubReply::Result("{}".to_owned()));
+        outbox.reply("7".into(), result("{}".to_owned()));
         let mut next = Taken::default();
         outbox.take(&mut next);
         let line = String::from_utf8(next.lines.front().to_vec()).unwrap();

@@ -108,4 +108,10 @@ pub struct Relay<'a> {
     /// The client's `_meta` as JSON members without braces, if it answers requests for input
     /// itself: such a request is then its reply, instead of being answered here (2026-07-28).
     pub meta: Option<&'a str>,
+    /// The members of the client's `_meta` that are not the protocol's own, for a source that gets
+    /// our `_meta`, or none.
+    pub extra: &'a str,
+    /// The level of the log messages that the client wants, for a source that is told so with each
+    /// call and not by our `_meta`.
+    pub log_level: Option<&'a str>,
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
+use openclaw_config::LogLevel;
 use openclaw_trace::SpanContext;
 use tokio::time::sleep;
 
@@ -45,7 +46,8 @@ pub(super) async fn legacy(
     headers: &HeaderMap,
 ) -> Option<Response<HubBody>> {
     let client = session.client();
-    let (answers, events) = ReplyingTask::new(client.abilities());
+    // The session knows the level of its log messages.
+    let (answers, events) = ReplyingTask::new(client.abilities(), Some(LogLevel::Debug));
     let Some(guard) = session.begin(line.id, &answers) else {
         let error = HubReply::error(INVALID_REQUEST, "the id is in use by another request");
         return Some(json(StatusCode::BAD_REQUEST, "null", error));
@@ -92,20 +94,10 @@ pub(super) async fn modern(
     if let Err(problem) = check_headers(client, &request, headers).await {
         return json(StatusCode::BAD_REQUEST, id, HubReply::error(HEADER_MISMATCH, &problem));
     }
-    let Some(mut modern) = request.modern.take() else { unreachable!("checked by the caller") };
-    let parked = modern.state.as_deref().and_then(|state| client.hub.parked.take(state));
-    let running = match parked {
-        Some(parked) => match parked.continued(&mut modern.responses) {
-            Ok(running) => running,
-            Err(error) => return json(StatusCode::OK, id, error),
-        },
-        None => {
-            let abilities = modern.abilities;
-            request.modern = Some(modern);
-            RunningCall::start(client, request, abilities)
-        }
-    };
-    reply(id, running, Asking::Result).await
+    match RunningCall::answered(client, request) {
+        Ok(running) => reply(id, running, Asking::Result).await,
+        Err(instead) => json(StatusCode::OK, id, instead),
+    }
 }
 
 /// Checks the arguments that are also sent as headers.

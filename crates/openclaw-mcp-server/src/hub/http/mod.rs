@@ -22,6 +22,7 @@ use super::handler::{ClientOfRequest, Handler};
 use super::incoming::{IncomingMessage, MODERN, classify};
 use super::options::HubClientOptions;
 use super::reply::{HubReply, INVALID_REQUEST, PARSE_ERROR};
+use crate::era::EraServer;
 use body::BodyError;
 pub use body::HubBody;
 use sessions::Sessions;
@@ -43,7 +44,7 @@ static NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// Serves clients over HTTP.
 pub struct HubHttp {
     hub: Arc<Hub>,
-    rmcp: StreamableHttpService<Handler, LocalSessionManager>,
+    rmcp: StreamableHttpService<EraServer<Handler>, LocalSessionManager>,
     sessions: Sessions,
 }
 
@@ -65,8 +66,11 @@ impl HubHttp {
         config.max_request_body_bytes = MAX_BODY;
         // The gateway checks both, for all its paths.
         let config = config.disable_allowed_hosts().disable_allowed_origins();
-        let rmcp =
-            StreamableHttpService::new(|| Ok(Handler::of_request()), Arc::clone(&manager), config);
+        let rmcp = StreamableHttpService::new(
+            || Ok(EraServer(Handler::of_request())),
+            Arc::clone(&manager),
+            config,
+        );
         Self { hub, rmcp, sessions: Sessions::new(manager) }
     }
 

@@ -15,7 +15,12 @@ use super::ElicitationKind;
 pub(super) struct Elicitation {
     pub(super) message: String,
     pub(super) wanted: ElicitationKind,
+    /// The id of a URL.
+    pub(super) id: Option<String>,
 }
+
+/// Maximum length of an id, in bytes; a longer one is ignored.
+pub(super) const MAX_ID: usize = 256;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -28,6 +33,8 @@ struct Params {
     requested_schema: Option<Value>,
     #[serde(default)]
     url: Option<String>,
+    #[serde(default)]
+    elicitation_id: Option<String>,
 }
 
 impl Elicitation {
@@ -39,6 +46,7 @@ impl Elicitation {
     pub(super) fn parse(params: Value) -> Result<Self, &'static str> {
         let params: Params = serde_json::from_value(params)
             .map_err(|_| "an elicitation without a valid `message`")?;
+        let mut id = None;
         let wanted = match params.mode.as_deref().unwrap_or("form") {
             "form" => {
                 let schema = params.requested_schema.filter(Value::is_object);
@@ -46,11 +54,12 @@ impl Elicitation {
             }
             "url" => {
                 let url = params.url.ok_or("an elicitation without a `url`")?;
+                id = params.elicitation_id.filter(|id| id.len() <= MAX_ID);
                 ElicitationKind::Visit(visitable(&url)?.into())
             }
             _ => return Err("an elicitation of an unsupported mode"),
         };
-        Ok(Self { message: params.message, wanted })
+        Ok(Self { message: params.message, wanted, id })
     }
 }
 
