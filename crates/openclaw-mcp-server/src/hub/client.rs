@@ -28,6 +28,7 @@ use super::reply::{HubReply, INVALID_PARAMS};
 use super::running::RunningCall;
 use super::state::{Continues, StateOrigin, UNKNOWN_STATE};
 use super::view::HubView;
+use crate::batch;
 
 /// How long a call of an unknown tool waits for servers that are still connecting.
 const CONNECTING: Duration = Duration::from_secs(20);
@@ -64,6 +65,8 @@ pub(super) struct HubClient {
     /// Limits the number of notifications that are being sent.
     notifying: Arc<Semaphore>,
     abilities: OnceLock<Abilities>,
+    /// The protocol version of its handshake.
+    version: OnceLock<String>,
     ready: watch::Sender<bool>,
     /// When its lists no longer wait for servers; set by the first one.
     settled_at: OnceLock<Instant>,
@@ -113,6 +116,7 @@ impl HubClient {
             outbox: OnceLock::new(),
             notifying: Arc::new(Semaphore::new(MAX_NOTIFICATIONS)),
             abilities: OnceLock::new(),
+            version: OnceLock::new(),
             ready: watch::Sender::new(false),
             settled_at: OnceLock::new(),
             log_level: Mutex::default(),
@@ -193,6 +197,16 @@ impl HubClient {
         let _ = self.name.set(format!("{}: {name}", self.options.name));
         let _ = self.abilities.set(Abilities::of(capabilities));
         let _ = self.peer.set(peer.clone());
+    }
+
+    /// Records the protocol version of its handshake.
+    pub(super) fn speaks(&self, version: &str) {
+        let _ = self.version.set(version.to_owned());
+    }
+
+    /// Whether it may send batches.
+    pub(super) fn has_batches(&self) -> bool {
+        self.version.get().is_some_and(|version| version == batch::VERSION)
     }
 
     /// Sets where its messages are written.

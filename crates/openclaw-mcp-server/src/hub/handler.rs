@@ -259,6 +259,9 @@ impl ServerHandler for Handler {
         let capabilities = serde_json::to_value(&request.capabilities).unwrap_or_default();
         client.introduced(&request.client_info.name, &capabilities, &context.peer);
         let answer = self.negotiate_initialize(&request);
+        if let Ok(answer) = &answer {
+            client.speaks(answer.protocol_version.as_str());
+        }
         context.peer.set_peer_info(request);
         answer
     }

@@ -40,6 +40,7 @@ use super::replying::ReplyingTask;
 use super::running::{RunningCall, progress_params};
 use super::slow_lane::{HubSlowLane, ServerRoleMessage};
 use super::{Hub, HubError, listen};
+use crate::batch::{self, BatchError, BatchReplies};
 use crate::era::EraServer;
 use crate::server::invalid_params;
 use crate::transport::{begins, is_bad_handshake};
@@ -292,22 +293,62 @@ impl Front {
             IncomingMessage::Cancel(id) => match self.requests.get(id) {
                 // If it is over already, the outbox has its reply.
                 Some(InProgress::Started(call)) => {
-                    if call.cancel() {
-                        self.requests.remove(id);
+                    if call.cancel()
+                        && let Some((id, _)) = self.requests.remove_entry(id)
+                    {
+                        self.outbox.withdraw(&id);
                     }
                 }
                 Some(InProgress::Call(call)) => call.abort(),
-                Some(InProgress::Slow) | None => self.pass(line, None),
+                Some(InProgress::Slow) | None => {
+                    self.outbox.withdraw(&id.into());
+                    self.pass(line, None);
+                }
             },
             IncomingMessage::Response(_) | IncomingMessage::Notification => self.pass(line, None),
             IncomingMessage::Batch => {
-                self.refuse(None, INVALID_REQUEST, "batches are not supported");
+                if let Err(error) = self.batch(line) {
+                    let is_json = error != BatchError::NotJson;
+                    let code = if is_json { INVALID_REQUEST } else { PARSE_ERROR };
+                    self.refuse(None, code, &error.to_string());
+                }
             }
             IncomingMessage::Invalid => {
                 self.refuse(None, INVALID_REQUEST, "not a JSON-RPC message");
             }
             IncomingMessage::Garbage => self.refuse(None, PARSE_ERROR, "not JSON"),
         }
+    }
+
+    /// Handles the messages of a batch. The replies are one line.
+    fn batch(&mut self, line: &[u8]) -> Result<(), BatchError> {
+        if !self.client.has_batches() {
+            return Err(BatchError::Unsupported);
+        }
+        let all = batch::messages(line)?;
+        let (mut ids, mut replies, mut valid) =
+            (Vec::<Arc<str>>::new(), BatchReplies::default(), Vec::with_capacity(all.len()));
+        for message in all {
+            let message = message.get().as_bytes();
+            match classify(message) {
+                IncomingMessage::Call(CallLine { id, .. }) | IncomingMessage::Request(id) => {
+                    if self.requests.contains_key(id) || ids.iter().any(|other| **other == *id) {
+                        return Err(BatchError::IdInUse);
+                    }
+                    ids.push(id.into());
+                }
+                IncomingMessage::Batch | IncomingMessage::Invalid | IncomingMessage::Garbage => {
+                    let error = HubReply::error(INVALID_REQUEST, "not a JSON-RPC message");
+                    replies.add(&error.into_message("null"), Vec::new);
+                    continue;
+                }
+                _ => {}
+            }
+            valid.push(message);
+        }
+        self.outbox.open_batch(ids, replies);
+        valid.into_iter().for_each(|message| self.line(message));
+        Ok(())
     }
 
     fn call(&mut self, call: &CallLine<'_>, line: &[u8]) {
@@ -410,11 +451,12 @@ impl Front {
     fn finish(&mut self, (id, reply): Finished) {
         let Ok(reply) = reply else {
             self.requests.remove(&id);
+            self.outbox.withdraw(&id);
             return;
         };
         // Notifications of the call come before its reply.
         self.take_outbox();
-        if self.has_room() {
+        if self.has_room() && !self.outbox.is_in_batch(&id) {
             self.requests.remove(&id);
             reply.write_line(&id, &mut self.out.lines);
         } else {
@@ -468,6 +510,9 @@ impl Front {
     }
 
     fn refuse(&mut self, id: Option<&str>, code: i64, message: &str) {
+        if let Some(id) = id.map(Arc::from).filter(|id| self.outbox.is_in_batch(id)) {
+            return self.outbox.reply(id, HubReply::error(code, message));
+        }
         HubReply::error(code, message).write_line(id.unwrap_or("null"), &mut self.out.lines);
     }
 }

@@ -7,6 +7,7 @@ use tokio::sync::Notify;
 
 use super::reply::{BUSY, HubReply};
 use super::segments::Segments;
+use crate::batch::{BatchReplies, BatchStep, OpenBatches, TOO_LARGE};
 
 /// With more bytes than this waiting to be written, messages and calls wait, nothing is read from
 /// the client, and notifications are dropped.
@@ -22,9 +23,16 @@ const DROPPED: &str = "the result was dropped: 64 MiB of other results wait for 
 /// Messages that the front takes and writes.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    state: Mutex<Taken>,
+    state: Mutex<OutboxState>,
     filled: Notify,
     emptied: Notify,
+}
+
+#[derive(Debug, Default)]
+struct OutboxState {
+    content: Taken,
+    /// The batches whose requests are in progress (2025-03-26).
+    batches: OpenBatches<Arc<str>>,
 }
 
 /// The content of an outbox.
@@ -43,20 +51,34 @@ impl Taken {
     }
 }
 
+impl OutboxState {
+    /// Adds the reply to a request of a batch, and the line of all of them if it is the last one.
+    fn add_to_batch(&mut self, id: &Arc<str>, reply: &[u8]) {
+        let Self { content, batches } = self;
+        let too_large = || HubReply::error(BUSY, TOO_LARGE).into_message(id);
+        if let BatchStep::Over(Some(line)) = batches.reply(id, reply, too_large) {
+            content.add(&line);
+        }
+    }
+}
+
 impl Outbox {
     /// Adds a line and waits until there is room for it. Safe to cancel.
     pub(super) async fn send(&self, line: &[u8], answers: Option<Arc<str>>) {
         loop {
             let mut emptied = std::pin::pin!(self.emptied.notified());
             emptied.as_mut().enable();
-            if self.state().lines.len() < FULL {
+            if self.state().content.lines.len() < FULL {
                 break;
             }
             emptied.await;
         }
         let mut state = self.state();
-        state.add(line);
-        state.answered.extend(answers);
+        match &answers {
+            Some(id) if state.batches.has(id) => state.add_to_batch(id, line),
+            _ => state.content.add(line),
+        }
+        state.content.answered.extend(answers);
         drop(state);
         self.filled.notify_one();
     }
@@ -64,8 +86,8 @@ impl Outbox {
     /// Adds a line if there is room for it.
     pub(super) fn offer(&self, line: &[u8]) {
         let mut state = self.state();
-        if state.lines.len() < FULL {
-            state.add(line);
+        if state.content.lines.len() < FULL {
+            state.content.add(line);
             drop(state);
             self.filled.notify_one();
         }
@@ -74,13 +96,17 @@ impl Outbox {
     /// Adds the reply to a call, or an error if too many bytes wait already.
     pub(super) fn reply(&self, id: Arc<str>, mut reply: HubReply) {
         let mut state = self.state();
-        if state.lines.len() >= MAX_RESULTS {
+        if state.content.lines.len() >= MAX_RESULTS {
             reply = HubReply::error(BUSY, DROPPED);
         }
-        reply.write_line(&id, &mut state.lines);
-        state.answered.push(id);
+        let is_in_batch = state.batches.has(&id);
+        match is_in_batch {
+            true => state.add_to_batch(&id, &reply.into_message(&id)),
+            false => reply.write_line(&id, &mut state.content.lines),
+        }
+        state.content.answered.push(id);
         // One notification is enough for all that the front takes together.
-        let is_first = state.answered.len() == 1;
+        let is_first = state.content.answered.len() == 1 || is_in_batch;
         drop(state);
         if is_first {
             self.filled.notify_one();
@@ -90,13 +116,40 @@ impl Outbox {
     /// Moves everything to the end of `taken`.
     pub(super) fn take(&self, taken: &mut Taken) {
         let mut state = self.state();
-        if state.lines.is_empty() {
+        if state.content.lines.is_empty() {
             return;
         }
-        taken.answered.append(&mut state.answered);
-        taken.lines.append(&mut state.lines);
+        taken.answered.append(&mut state.content.answered);
+        taken.lines.append(&mut state.content.lines);
         drop(state);
         self.emptied.notify_waiters();
+    }
+
+    /// Adds a batch with these requests, and the replies that it has already.
+    pub(super) fn open_batch(&self, ids: Vec<Arc<str>>, replies: BatchReplies) {
+        let mut state = self.state();
+        let OutboxState { content, batches } = &mut *state;
+        if let Some(line) = batches.open(ids, replies) {
+            content.add(&line);
+            drop(state);
+            self.filled.notify_one();
+        }
+    }
+
+    /// Whether a request is in a batch.
+    pub(super) fn is_in_batch(&self, id: &Arc<str>) -> bool {
+        self.state().batches.has(id)
+    }
+
+    /// Removes a request that gets no reply from its batch, if it is in one.
+    pub(super) fn withdraw(&self, id: &Arc<str>) {
+        let mut state = self.state();
+        let OutboxState { content, batches } = &mut *state;
+        if let BatchStep::Over(Some(line)) = batches.withdraw(id) {
+            content.add(&line);
+            drop(state);
+            self.filled.notify_one();
+        }
     }
 
     /// Waits until something was added. Safe to cancel.
@@ -104,7 +157,7 @@ impl Outbox {
         self.filled.notified().await;
     }
 
-    fn state(&self) -> MutexGuard<'_, Taken> {
+    fn state(&self) -> MutexGuard<'_, OutboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -84,7 +84,9 @@ impl ResultType {
         if !json.contains("\"resultType\"") {
             return Self::Missing;
         }
-        if json.ends_with(",\"resultType\":\"complete\"}") {
+        if json.ends_with(",\"resultType\":\"complete\"}")
+            || json.starts_with("{\"resultType\":\"complete\",")
+        {
             return Self::Complete;
         }
         match serde_json::from_str::<Typed<'_>>(json) {

@@ -4,6 +4,7 @@
 //! same request, for some time, and from no other process than the one that made it. Anything else is
 //! refused, because a request that continues nothing would be made once more.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aws_lc_rs::hmac::{self, HMAC_SHA256};
@@ -104,8 +105,7 @@ impl StateSeal {
 /// What the tag of a state is made of. Each part has its length before it.
 fn signed(sealed: &str, origin: StateOrigin<'_>) -> Vec<u8> {
     let StateOrigin { client, method, target, arguments } = origin;
-    // Clients may write the same arguments differently.
-    let arguments = serde_json::from_str::<Value>(arguments).unwrap_or_default().to_string();
+    let arguments = canonical(&serde_json::from_str(arguments).unwrap_or_default());
     let client = client.to_string();
     let mut bytes = Vec::with_capacity(sealed.len() + target.len() + arguments.len() + 80);
     for part in [sealed, &client, method, target, &arguments] {
@@ -113,6 +113,19 @@ fn signed(sealed: &str, origin: StateOrigin<'_>) -> Vec<u8> {
         bytes.extend_from_slice(part.as_bytes());
     }
     bytes
+}
+
+/// The same text for the same arguments, which a client may write differently.
+fn canonical(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let members: BTreeMap<&String, String> =
+                members.iter().map(|(name, value)| (name, canonical(value))).collect();
+            format!("{members:?}")
+        }
+        Value::Array(items) => format!("{:?}", items.iter().map(canonical).collect::<Vec<_>>()),
+        other => other.to_string(),
+    }
 }
 
 /// The parts of a request besides its name and arguments by which a client answers, as JSON members
@@ -133,7 +146,7 @@ mod tests {
         client: 1,
         method: "tools/call",
         target: "pay",
-        arguments: r#"{"a":1,"b":2}"#,
+        arguments: r#"{"a":1,"b":[{"c":2,"d":1}]}"#,
     };
 
     #[tokio::test(start_paused = true)]
@@ -144,13 +157,14 @@ mod tests {
         {
             let state = seal.seal(&continues, ORIGIN).unwrap();
             assert_eq!(seal.open(&state, ORIGIN), Some(continues.clone()));
-            let same = StateOrigin { arguments: "{ \"b\": 2, \"a\": 1 }", ..ORIGIN };
+            let same =
+                StateOrigin { arguments: "{ \"b\": [{\"d\":1, \"c\":2}], \"a\": 1 }", ..ORIGIN };
             assert_eq!(seal.open(&state, same), Some(continues));
             for other in [
                 StateOrigin { client: 2, ..ORIGIN },
                 StateOrigin { method: "prompts/get", ..ORIGIN },
                 StateOrigin { target: "pay2", ..ORIGIN },
-                StateOrigin { arguments: r#"{"a":1,"b":3}"#, ..ORIGIN },
+                StateOrigin { arguments: r#"{"a":1,"b":[{"c":2,"d":"1"}]}"#, ..ORIGIN },
             ] {
                 assert_eq!(seal.open(&state, other), None, "{other:?}");
             }

@@ -6,12 +6,15 @@
 
 mod asks;
 mod bad_input;
+mod batches;
 mod clients;
 #[path = "../common/mod.rs"]
 mod common;
+mod eras;
 mod http;
 mod http_messages;
 mod names;
 mod place;
 mod results;
+mod states;
 mod with_gateway;

@@ -45,12 +45,46 @@ pub(super) async fn legacy(
     line: &CallLine<'_>,
     headers: &HeaderMap,
 ) -> Option<Response<HubBody>> {
+    let (running, asking) = match start(session, line, headers)? {
+        Ok(started) => started,
+        Err(error) => return Some(json(StatusCode::BAD_REQUEST, "null", error)),
+    };
+    Some(reply(line.id, running, asking).await)
+}
+
+/// Like [`legacy`], for a call in a batch: its replies are sent together, so it is not asked for
+/// anything meanwhile. Returns the message, unless the call is cancelled.
+pub(super) async fn in_batch(
+    session: &Arc<HubSession>,
+    line: &CallLine<'_>,
+    headers: &HeaderMap,
+) -> Option<Option<Vec<u8>>> {
+    let (mut running, _asking) = match start(session, line, headers)? {
+        Ok(started) => started,
+        Err(error) => return Some(Some(error.into_message("null"))),
+    };
+    loop {
+        match running.step().await {
+            CallStep::Done(reply) => return Some(Some(reply.into_message(line.id))),
+            CallStep::Cancelled => return Some(None),
+            // Without an answer, the question is declined.
+            CallStep::Ask(..) | CallStep::Tell(..) | CallStep::Pause(_) => {}
+        }
+    }
+}
+
+/// Starts the call of a client with a session.
+fn start(
+    session: &Arc<HubSession>,
+    line: &CallLine<'_>,
+    headers: &HeaderMap,
+) -> Option<Result<(RunningCall, Asking), HubReply>> {
     let client = session.client();
     // The session knows the level of its log messages.
     let (answers, events) = ReplyingTask::new(client.abilities(), Some(LogLevel::Debug));
     let Some(guard) = session.begin(line.id, &answers) else {
-        let error = HubReply::error(INVALID_REQUEST, "the id is in use by another request");
-        return Some(json(StatusCode::BAD_REQUEST, "null", error));
+        let words = "the id is in use by another request";
+        return Some(Err(HubReply::error(INVALID_REQUEST, words)));
     };
     // Earlier clients do not expect an event without data.
     let can_pause = text(headers, &VERSION) == Some(WITH_POLLING);
@@ -78,7 +112,7 @@ pub(super) async fn legacy(
         }
     };
     let asking = Asking::Session { session: Arc::clone(session), call: guard, can_pause };
-    Some(reply(line.id, running, asking).await)
+    Some(Ok((running, asking)))
 }
 
 /// Handles the call of a client without a session.

@@ -3,6 +3,7 @@
 //! Tool calls, and what belongs to them, are handled here ([`call`]); everything else is handled by
 //! `rmcp`. The caller has checked `Host`, `Origin` and the token.
 
+mod batches;
 mod body;
 mod call;
 mod sessions;
@@ -124,6 +125,12 @@ impl HubHttp {
                 IncomingMessage::Cancel(id) if session.cancel(id) => return accepted(),
                 _ => {}
             }
+        }
+        if let (IncomingMessage::Batch, Some(session)) = (&message, &session)
+            && session.client().has_batches()
+            && is_for_call(&parts.headers)
+        {
+            return Box::pin(self.batch(session, &parts, &body)).await;
         }
         if let Some(error) = not_a_message(&message)
             && is_for_call(&parts.headers)
