@@ -178,6 +178,7 @@ fn the_level_of_an_earlier_client_reaches_a_server_that_is_told_so_with_each_req
 
 #[test]
 fn members_of_meta_that_are_not_the_protocols_own_reach_the_server() {
+    const OTHER: &str = "io.modelcontextprotocol/other";
     const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
     for script in [Script::new().modern(), Script::new().legacy()] {
         let is_modern = script == Script::new().modern();
