@@ -36,8 +36,9 @@ Tasks:
   conformance [FILTER] [--client COMMAND]
                  Run the official MCP conformance suite against our client (or COMMAND), each
                  scenario alone, and compare with the reference. Keep the machine idle meanwhile.
-  conformance --server [FILTER]
-                 Run the suite for servers against a reference server, directly and through the hub.
+  conformance --server [FILTER] [--program FILE]
+                 Run the suite for servers against a reference server, directly and through the hub
+                 (of FILE), with clients and servers of all eras.
   docs           Regenerate docs/configuration-reference.md.
   peers [--all]  Only install the test dependencies; with --all, those of `compat`, too.
   platforms [TARGET]...

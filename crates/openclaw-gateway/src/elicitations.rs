@@ -231,7 +231,7 @@ mod tests {
         let (server, message) = ("x".to_owned(), "Well?".to_owned());
         let (agent, session) = ("main".to_owned(), Some(SESSION.to_owned()));
         let calls = vec![CallInProgress { agent, session }];
-        ElicitationRequest { server, calls, message, wanted }
+        ElicitationRequest { server, calls, message, wanted, id: None }
     }
 
     fn form() -> ElicitationRequest {

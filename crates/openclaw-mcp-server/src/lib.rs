@@ -6,7 +6,9 @@
 //!   `sessions` has the tools around it.
 //! - [`hub`]: the MCP servers of an agent as one server.
 
+mod batch;
 pub mod demo;
+mod era;
 pub mod hub;
 mod media;
 mod order;

@@ -1,7 +1,5 @@
 //! The server: its handshake, its tools, and the tasks of clients that support them.
 
-#![expect(deprecated, reason = "older clients still set the log level")]
-
 use std::fmt;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -12,11 +10,9 @@ use openclaw_protocol::Connect;
 use openclaw_trace::Tracer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock,
-    CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
-    GetTaskParams, GetTaskResult, Implementation, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
-    UnsubscribeRequestParams, UpdateTaskParams,
+    CustomRequest, CustomResult, ErrorCode, GetTaskParams, GetTaskResult, Implementation,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
 use rmcp::transport::stdio_pipes;
@@ -24,6 +20,8 @@ use rmcp::{ErrorData, ServerHandler, ServiceExt as _};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
+use crate::era::{EraServer, era_of, has_method};
+use crate::hub::state::UNKNOWN_STATE;
 use crate::media::{FileAddress, PdfReader};
 use crate::order::{self, OrderTasks, Orders, ParkedRuns};
 use crate::sessions;
@@ -95,7 +93,7 @@ pub async fn serve(
     let version = options.version.clone();
     let orders = Arc::new(Orders::new(options, gone));
     let (tasks, parked) = (OrderTasks::default(), Arc::new(ParkedRuns::default()));
-    let server = Server { orders, tasks, parked, version };
+    let server = EraServer(Server { orders, tasks, parked, version });
     let running = tokio::select! {
         running = Box::pin(server.serve(lines)) => running,
         () = stopped.as_mut() => return Ok(()),
@@ -106,8 +104,8 @@ pub async fn serve(
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(McpServerError(reason(&error))),
     };
-    let orders = Arc::clone(&running.service().orders);
-    let parked = Arc::clone(&running.service().parked);
+    let orders = Arc::clone(&running.service().0.orders);
+    let parked = Arc::clone(&running.service().0.parked);
     // Not dropped before the runs have ended: that would end the tasks that abort them.
     let mut waiting = pin!(running.waiting());
     let ended = tokio::select! {
@@ -163,13 +161,18 @@ impl ServerHandler for Server {
             let Self { orders, tasks, parked, .. } = self;
             let capabilities = context.client_capabilities();
             let takes_tasks = capabilities.is_some_and(|client| client.supports_tasks());
-            return Ok(match takes_tasks && request.request_state.is_none() {
+            let is_answer = request.request_state.is_some() || request.input_responses.is_some();
+            return match takes_tasks && !is_answer {
                 true => {
                     let arguments = request.arguments.unwrap_or_default();
-                    tasks.call(orders, parked, arguments, context).await
+                    Ok(tasks.call(orders, parked, arguments, context).await)
                 }
                 false => orders.call(parked, request, context).await,
-            });
+            };
+        }
+        // Nothing else asks for input.
+        if request.request_state.is_some() || request.input_responses.is_some() {
+            return Err(ErrorData::invalid_params(UNKNOWN_STATE, None));
         }
         let arguments = request.arguments.unwrap_or_default();
         match sessions::call(&self.orders, &request.name, arguments).await {
@@ -205,40 +208,6 @@ impl ServerHandler for Server {
         Ok(ReadResourceResult::new(vec![contents]).into())
     }
 
-    // Methods of capabilities that this server does not have. `rmcp` would answer with the bare name.
-
-    async fn get_prompt(
-        &self,
-        _: GetPromptRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<GetPromptResponse, ErrorData> {
-        Err(unknown_method("prompts/get"))
-    }
-
-    async fn set_level(
-        &self,
-        _: SetLevelRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        Err(unknown_method("logging/setLevel"))
-    }
-
-    async fn subscribe(
-        &self,
-        _: SubscribeRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        Err(unknown_method("resources/subscribe"))
-    }
-
-    async fn unsubscribe(
-        &self,
-        _: UnsubscribeRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        Err(unknown_method("resources/unsubscribe"))
-    }
-
     async fn get_task(
         &self,
         request: GetTaskParams,
@@ -267,11 +236,12 @@ impl ServerHandler for Server {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(match request.method.as_str() {
-            method @ ("tools/call" | "resources/read") => invalid_params(method),
-            method => unknown_method(method),
+        let method = request.method.as_str();
+        Err(match has_method(&capabilities(), method, era_of(&context)) {
+            true => invalid_params(method),
+            false => unknown_method(method),
         })
     }
 }
@@ -294,6 +264,9 @@ pub(crate) fn invalid_params(method: &str) -> ErrorData {
              `value`"
         }
         "logging/setLevel" => "`level` must be a log level, such as `info`",
+        "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => {
+            "`cursor` must be a string"
+        }
         _ => "`uri` must be a string",
     };
     ErrorData::invalid_params(format!("invalid parameters: {words}"), None)

@@ -1,12 +1,15 @@
 //! JSON-RPC messages as lines, with bounds on what a client can make this process hold.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::ErrorData;
-use rmcp::model::{ClientNotification, ClientRequest, GetMeta as _, JsonRpcMessage, RequestId};
+use rmcp::model::{
+    ClientNotification, ClientRequest, GetMeta as _, JsonRpcError, JsonRpcMessage, RequestId,
+    ServerResult,
+};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Deserialize as _;
@@ -17,6 +20,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::batch::{self, BatchError, BatchReplies, BatchStep, OpenBatches, TOO_LARGE};
 use crate::server::invalid_params;
 
 /// Maximum length of a line: attachments of 20 MB in base64, a message, and some room.
@@ -39,6 +43,8 @@ pub(crate) struct LineTransport<R, W> {
     line: Vec<u8>,
     /// An overlong line, while its rest is skipped.
     skipped: Option<Skipped>,
+    /// The messages of a batch.
+    queued: VecDeque<RxJsonRpcMessage<RoleServer>>,
     /// Whether the client has begun. Before that, `rmcp` takes only requests.
     has_begun: bool,
     output: Arc<Output<W>>,
@@ -62,6 +68,9 @@ struct State {
     unread_bytes: usize,
     /// The ids of requests that are not answered yet.
     open: HashSet<RequestId>,
+    /// Whether the version of the client has batches.
+    has_batches: bool,
+    batches: OpenBatches<RequestId>,
 }
 
 impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTransport<R, W> {
@@ -76,6 +85,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
             input,
             line: Vec::new(),
             skipped: None,
+            queued: VecDeque::new(),
             has_begun: false,
             output: Arc::new(output),
             gone,
@@ -120,6 +130,13 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
         if line.is_empty() {
             return None;
         }
+        if line.starts_with(b"[") && self.output.lock().has_batches {
+            let line = line.to_vec();
+            if let Err(error) = self.batch(&line) {
+                self.reject(None, batch_problem(error));
+            }
+            return None;
+        }
         let message = match serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line) {
             Ok(message) => message,
             Err(error) => {
@@ -130,6 +147,46 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
                 return None;
             }
         };
+        self.admitted(message)
+    }
+
+    /// Queues the messages of a batch.
+    fn batch(&mut self, line: &[u8]) -> Result<(), BatchError> {
+        let (mut ids, mut replies, mut valid) =
+            (Vec::new(), BatchReplies::default(), VecDeque::new());
+        for message in batch::messages(line)? {
+            let message = message.get().as_bytes();
+            match serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(message) {
+                Ok(message) => {
+                    if let JsonRpcMessage::Request(request) = &message {
+                        let id = request.id.clone();
+                        if ids.contains(&id) || self.output.lock().open.contains(&id) {
+                            return Err(BatchError::IdInUse);
+                        }
+                        ids.push(id);
+                    }
+                    valid.push_back(message);
+                }
+                Err(_) => {
+                    let (id, error) = problem_of(message);
+                    replies.add(&error_line(&error, id.as_ref()), Vec::new);
+                }
+            }
+        }
+        let array = self.output.lock().batches.open(ids, replies);
+        self.write_array(array);
+        for message in valid {
+            let admitted = self.admitted(message);
+            self.queued.extend(admitted);
+        }
+        Ok(())
+    }
+
+    /// Checks a message; `None` if it was answered here, or is to be ignored.
+    fn admitted(
+        &mut self,
+        message: RxJsonRpcMessage<RoleServer>,
+    ) -> Option<RxJsonRpcMessage<RoleServer>> {
         let is_request = matches!(message, JsonRpcMessage::Request(_));
         if !is_request && !self.has_begun {
             tracing::warn!("ignored a message before the handshake");
@@ -156,7 +213,13 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
                 if let ClientNotification::CancelledNotification(it) = &it.notification
                     && let Some(id) = &it.params.request_id
                 {
-                    self.output.lock().open.remove(id);
+                    let mut state = self.output.lock();
+                    state.open.remove(id);
+                    let step = state.batches.withdraw(id);
+                    drop(state);
+                    if let BatchStep::Over(array) = step {
+                        self.write_array(array);
+                    }
                 }
             }
             _ => {}
@@ -171,6 +234,17 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
         self.tasks.spawn(async {
             // If the client is gone, the next read finds that out.
             let _ = sending.await;
+        });
+    }
+
+    /// Writes the replies to a batch, in a task of its own.
+    fn write_array(&mut self, array: Option<Vec<u8>>) {
+        let Some(array) = array else { return };
+        let writing = self.output.write(array);
+        while self.tasks.try_join_next().is_some() {}
+        self.tasks.spawn(async {
+            // If the client is gone, the next read finds that out.
+            let _ = writing.await;
         });
     }
 }
@@ -211,13 +285,17 @@ enum Line {
     End,
 }
 
+fn batch_problem(error: BatchError) -> ErrorData {
+    match error {
+        BatchError::NotJson => ErrorData::parse_error(error.to_string(), None),
+        _ => ErrorData::invalid_request(error.to_string(), None),
+    }
+}
+
 /// Returns the id of a line that is not a message, if it has one, and what is wrong.
 fn problem_of(line: &[u8]) -> (Option<RequestId>, ErrorData) {
     match serde_json::from_slice::<Value>(line) {
-        Ok(Value::Array(_)) => {
-            let words = "batches are not supported: send each message on a line of its own";
-            (None, ErrorData::invalid_request(words, None))
-        }
+        Ok(Value::Array(_)) => (None, batch_problem(BatchError::Unsupported)),
         Ok(message) => {
             // One of another type cannot be repeated.
             let id = message.get("id").and_then(|id| RequestId::deserialize(id).ok());
@@ -257,6 +335,24 @@ impl<W> Output<W> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Writes a line when its turn comes. Not cancel-safe: one that is half written breaks the stream.
+    fn write(
+        self: &Arc<Self>,
+        mut line: Vec<u8>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static + use<W>
+    where
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        line.push(b'\n');
+        let unread = Unread::new(self, line.len());
+        async move {
+            let mut writer = unread.output.writer.lock().await;
+            let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+            writer.write_all(&line).await?;
+            writer.flush().await
+        }
+    }
+
     /// Waits until the client has read enough of what was sent, and few requests are in progress.
     async fn until_read(&self) {
         loop {
@@ -273,6 +369,38 @@ impl<W> Output<W> {
             read.await;
         }
     }
+}
+
+impl State {
+    /// Returns the line to write for a message; `None` if it waits for other replies to its batch.
+    fn line_for(
+        &mut self,
+        message: &TxJsonRpcMessage<RoleServer>,
+        line: Vec<u8>,
+    ) -> Option<Vec<u8>> {
+        let id = match message {
+            JsonRpcMessage::Response(response) => {
+                if let ServerResult::InitializeResult(result) = &response.result {
+                    self.has_batches = result.protocol_version.as_str() == batch::VERSION;
+                }
+                &response.id
+            }
+            JsonRpcMessage::Error(JsonRpcError { id: Some(id), .. }) => id,
+            _ => return Some(line),
+        };
+        self.open.remove(id);
+        let too_large = || error_line(&ErrorData::internal_error(TOO_LARGE, None), Some(id));
+        match self.batches.reply(id, &line, too_large) {
+            BatchStep::NotInBatch => Some(line),
+            BatchStep::Waits => None,
+            BatchStep::Over(array) => array,
+        }
+    }
+}
+
+/// An error response.
+fn error_line(error: &ErrorData, id: Option<&RequestId>) -> Vec<u8> {
+    json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string().into_bytes()
 }
 
 /// Counts a message as unread until it is written.
@@ -314,37 +442,27 @@ where
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let id = match &message {
-            JsonRpcMessage::Response(response) => Some(&response.id),
-            JsonRpcMessage::Error(error) => error.id.as_ref(),
-            _ => None,
-        };
-        if let Some(id) = id {
-            self.output.lock().open.remove(id);
-        }
         let line = match &message {
-            // JSON-RPC requires the member, and `rmcp` omits it.
-            JsonRpcMessage::Error(error) if error.id.is_none() => {
-                serde_json::to_vec(&json!({ "jsonrpc": "2.0", "id": null, "error": error.error }))
-            }
+            // JSON-RPC requires the member `id`, and `rmcp` omits it.
+            JsonRpcMessage::Error(error) => Ok(error_line(&error.error, error.id.as_ref())),
             message => serde_json::to_vec(message),
         };
-        let line = line.map(|mut line| {
-            line.push(b'\n');
-            let unread = Unread::new(&self.output, line.len());
-            (line, unread)
-        });
+        // `None` if it is a part of the replies to a batch that are not complete.
+        let line = line.map(|line| self.output.lock().line_for(&message, line));
+        let writing = line.map(|line| line.map(|line| self.output.write(line)));
         async move {
-            let (line, unread) = line?;
-            let mut writer = unread.output.writer.lock().await;
-            let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-            writer.write_all(&line).await?;
-            writer.flush().await
+            match writing? {
+                Some(writing) => writing.await,
+                None => Ok(()),
+            }
         }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
+            if let Some(message) = self.queued.pop_front() {
+                return Some(message);
+            }
             self.output.until_read().await;
             match self.read_line().await {
                 Ok(Line::Whole) => {

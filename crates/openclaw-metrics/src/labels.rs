@@ -81,6 +81,8 @@ labels! {
         Limit = "limit",
         /// The same call was made repeatedly.
         Repeated = "repeated",
+        /// It brings input that its source has not requested.
+        UnaskedInput = "unasked-input",
     }
 
     /// How a request for approval was answered.

@@ -35,6 +35,7 @@ impl From<RefusedBy> for labels::Refusal {
             RefusedBy::Schema => Self::Schema,
             RefusedBy::Limit => Self::Limit,
             RefusedBy::Repeated => Self::Repeated,
+            RefusedBy::UnaskedInput => Self::UnaskedInput,
         }
     }
 }
@@ -73,6 +74,7 @@ mod tests {
             RefusedBy::Schema,
             RefusedBy::Limit,
             RefusedBy::Repeated,
+            RefusedBy::UnaskedInput,
         ] {
             assert_eq!(Refusal::from(check).name(), check.name());
         }

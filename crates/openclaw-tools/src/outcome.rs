@@ -144,6 +144,8 @@ pub enum RefusedBy {
     Limit,
     /// The same call was made repeatedly, or too many at once.
     Repeated,
+    /// The call brings input that its source has not requested.
+    UnaskedInput,
 }
 
 impl RefusedBy {
@@ -159,6 +161,7 @@ impl RefusedBy {
             Self::Schema => "schema",
             Self::Limit => "limit",
             Self::Repeated => "repeated",
+            Self::UnaskedInput => "unasked-input",
         }
     }
 }

@@ -3,11 +3,13 @@
 
 mod catalogue;
 mod outcome;
+mod reach;
 mod reference;
 mod server;
 mod suite;
 
 use reference::{NO_REFERENCE, REFUSING, SCENARIOS};
+use server::ServerOptions;
 use suite::Suite;
 
 use crate::peers;
@@ -50,8 +52,8 @@ impl<'a> Options<'a> {
 
 /// Runs each scenario alone, one after the other, and prints a table.
 pub(crate) fn run(args: &[&str]) -> Result<(), Failure> {
-    if let ["--server", filter @ ..] = args {
-        return server::run(filter.first().copied());
+    if let ["--server", rest @ ..] = args {
+        return server::run(&ServerOptions::read(rest)?);
     }
     let options = Options::read(args)?;
     let suite = Suite::of(&peers::install()?);

@@ -64,7 +64,7 @@ pub async fn complete(
     };
     let (typed, none) = (value.as_deref().unwrap_or_default(), BTreeMap::new());
     let given = args.as_ref().unwrap_or(&none);
-    match agent.complete(&server, reference, (argument, typed), given).await {
+    match agent.complete(&server, reference, (argument, typed), given, None).await {
         Ok(Completions { values, total, has_more }) => {
             Ok(CompleteResult { values, total, has_more })
         }

@@ -17,8 +17,11 @@ use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
 use rmcp::transport::stdio_pipes;
 use rmcp::{ErrorData, ServerHandler, ServiceExt as _};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
 
+use crate::era::{EraServer, era_of, has_method};
 use crate::server::{invalid_params, reason, unknown_method};
+use crate::transport::LineTransport;
 
 /// Why the server stopped before its client disconnected.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +45,8 @@ pub async fn serve(
     input: impl AsyncRead + Send + Unpin + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), DemoServerError> {
-    let running = match Demo.serve((input, output)).await {
+    let lines = LineTransport::new(input, output, CancellationToken::new());
+    let running = match EraServer(Demo).serve(lines).await {
         Ok(running) => running,
         // A client may disconnect before the handshake.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
@@ -129,13 +133,12 @@ impl ServerHandler for Demo {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(match request.method.as_str() {
-            method @ ("tools/call" | "resources/read" | "prompts/get" | "completion/complete") => {
-                invalid_params(method)
-            }
-            method => unknown_method(method),
+        let method = request.method.as_str();
+        Err(match has_method(&self.get_info().capabilities, method, era_of(&context)) {
+            true => invalid_params(method),
+            false => unknown_method(method),
         })
     }
 }

@@ -58,8 +58,7 @@ pub(crate) struct ClientQuestion {
 }
 
 impl ClientQuestion {
-    /// The elicitation of a server. The `id` of a URL correlates a notification about its completion,
-    /// which is not passed on.
+    /// The elicitation of a server. The `id` of a URL correlates a notification about its completion.
     pub(crate) fn elicitation(message: &str, wanted: &ElicitationKind, id: u64) -> Self {
         let params = match wanted {
             ElicitationKind::Form(schema) => {
@@ -95,6 +94,10 @@ pub(crate) trait AskableClient: Debug + Send + Sync {
 
     /// Sends it a log message: the parameters of `notifications/message`. Does not block.
     fn log(&self, message: &Value);
+
+    /// Reports that the URL of the elicitation with this id was visited. Does not block. Only earlier
+    /// clients know that (2025-11-25), outside of replies.
+    fn visited(&self, _id: &str) {}
 }
 
 /// Asks a client, if it can answer.

@@ -5,7 +5,7 @@
 //! it is refused: another client's user must neither see the question nor answer it. So is one about the
 //! call of a client that is gone. A request outside any call reaches no client.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::future::ready;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -33,6 +33,8 @@ const HUB_SESSION: &str = "hub:";
 const LOG_CHARS: usize = 4_000;
 /// How many changes of resources are kept for a slow client; it loses the oldest.
 const MAX_UPDATES: usize = 256;
+/// How many visits to URLs are remembered.
+const MAX_VISITS: usize = 256;
 
 /// The calls that are made for clients, and the clients that listen to what servers report.
 #[derive(Debug)]
@@ -40,13 +42,27 @@ pub struct Asks {
     calls: Mutex<HashMap<String, CallOf>>,
     listeners: Mutex<Vec<Weak<HubClient>>>,
     updates: broadcast::Sender<Updated>,
+    /// The URLs that clients were asked to visit, newest first.
+    visits: Mutex<VecDeque<Visit>>,
     next: AtomicU64,
+}
+
+/// A URL that a client was asked to visit.
+#[derive(Debug)]
+struct Visit {
+    server: String,
+    /// The id by which the server reports the visit.
+    theirs: String,
+    /// The id that the client knows.
+    ours: String,
+    client: Weak<dyn AskableClient>,
 }
 
 impl Default for Asks {
     fn default() -> Self {
         let (updates, next) = (broadcast::Sender::new(MAX_UPDATES), AtomicU64::new(1));
-        Self { calls: Mutex::default(), listeners: Mutex::default(), updates, next }
+        let (calls, listeners, visits) = Default::default();
+        Self { calls, listeners, updates, visits, next }
     }
 }
 
@@ -133,12 +149,41 @@ impl Asks {
         };
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let question = ClientQuestion::elicitation(&asked.message, &asked.wanted, id);
+        if let Some(theirs) = &asked.id
+            && let Some(ours) = question.params["elicitationId"].as_str()
+        {
+            self.remember_visit(&asked.server, theirs, ours, &client);
+        }
         Some(Box::pin(async move {
             match ask_if_able(&*client, question).await {
                 Ok(answer) => elicited(&answer),
                 Err(_) => ElicitationAnswer::Decline,
             }
         }))
+    }
+
+    /// Remembers a URL that a client is asked to visit, instead of the oldest one if there are too many.
+    fn remember_visit(
+        &self,
+        server: &str,
+        theirs: &str,
+        ours: &str,
+        client: &Arc<dyn AskableClient>,
+    ) {
+        let visit = Visit {
+            server: server.to_owned(),
+            theirs: theirs.to_owned(),
+            ours: ours.to_owned(),
+            client: Arc::downgrade(client),
+        };
+        let mut visits = self.visits();
+        visits.retain(|visit| visit.client.strong_count() > 0);
+        visits.truncate(MAX_VISITS - 1);
+        visits.push_front(visit);
+    }
+
+    fn visits(&self) -> MutexGuard<'_, VecDeque<Visit>> {
+        self.visits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Passes a sampling request to the client that it concerns; `None` if it concerns none. It fails
@@ -229,6 +274,18 @@ impl Downstream for Asks {
         }
     }
 
+    fn visited(&self, server: &str, id: &str) {
+        let mut visits = self.visits();
+        let found = visits.iter().position(|it| it.server == server && it.theirs == id);
+        let visit = found.and_then(|at| visits.remove(at));
+        drop(visits);
+        if let Some(visit) = visit
+            && let Some(client) = visit.client.upgrade()
+        {
+            client.visited(&visit.ours);
+        }
+    }
+
     fn updated(&self, server: &str, uri: &str) {
         // Fails if there is no subscriber.
         let _ = self.updates.send(Updated { server: server.to_owned(), uri: uri.to_owned() });
@@ -267,11 +324,12 @@ mod tests {
             calls: calls.collect(),
             message: "Well?".to_owned(),
             wanted: ElicitationKind::Form(json!({ "type": "object" })),
+            id: None,
         }
     }
 
     fn client(asks: &Arc<Asks>, number: Option<u64>, form: bool) -> (CallScope, CallEvents) {
-        let (task, events) = ReplyingTask::new(Abilities { form, ..Abilities::default() });
+        let (task, events) = ReplyingTask::new(Abilities { form, ..Abilities::default() }, None);
         (asks.register(number, task, true), events)
     }
 

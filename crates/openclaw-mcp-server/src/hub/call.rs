@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use openclaw_config::LogLevel;
 use openclaw_tools::pipeline::{Refusal, RefuseCall, Resolve, Resolving, unknown};
 use openclaw_tools::{
     Call, CallContext, CallOptions, Consent, Fallback, ProgressWatcher, RefusedBy, Relay,
@@ -14,7 +15,8 @@ use super::answers::AskableClient;
 use super::approver::ClientApprover;
 use super::client::{HubClient, Rights};
 use super::incoming::{CallRequest, PlainCall};
-use super::reply::{BUSY, HubReply, INVALID_PARAMS};
+use super::reply::{BUSY, HubReply, INVALID_PARAMS, ReplyTo};
+use super::running::CALL;
 use super::search;
 use super::view::HubView;
 
@@ -80,7 +82,10 @@ impl HubClient {
         }
         match search::tool_of(request) {
             Ok(search::Asked::Search(query)) => match self.settled_view().await {
-                Some(view) => search::find(&view, self.shows_pages_in(request), &query),
+                Some(view) => {
+                    let to = self.reply_to(CALL, request);
+                    search::find(&view, self.shows_pages_in(request), &query, to)
+                }
                 None => HubReply::error(BUSY, "the agent was removed"),
             },
             Ok(search::Asked::Call { name, arguments }) => {
@@ -91,7 +96,7 @@ impl HubClient {
     }
 
     /// Whether the client of a request shows pages of MCP Apps.
-    fn shows_pages_in(&self, request: &CallRequest) -> bool {
+    pub(super) fn shows_pages_in(&self, request: &CallRequest) -> bool {
         request.modern.as_ref().map_or_else(|| self.shows_pages(), |modern| modern.shows_pages)
     }
 
@@ -108,10 +113,11 @@ impl HubClient {
         let approver = ClientApprover { answers: by.answers, client: self };
         let modern = request.modern.as_ref();
         let who = self.who(modern.and_then(|modern| modern.client.as_deref()));
-        let meta = modern.map(|modern| modern.meta.as_str());
-        let more = modern.map_or("", |modern| &modern.more);
+        if let Some(level) = modern.and_then(|modern| modern.log_level) {
+            self.log_calls_from(name, level).await;
+        }
         let context = CallContext {
-            options: CallOptions { watcher: by.watcher, ..self.relaying(meta, more) },
+            options: CallOptions { watcher: by.watcher, ..self.relaying_request(request) },
             trace: request.trace.as_ref(),
             ..self.context(by.session, &who, &approver, fallback)
         };
@@ -129,14 +135,40 @@ impl HubClient {
                 Box::pin(pipeline.call(&RefuseCall(refuse), call, &context)).await
             }
         };
-        let reply = HubReply::of_call(outcome, self.options.wrap);
-        if request.modern.is_some() { reply.typed() } else { reply }
+        HubReply::of_call(outcome, self.options.wrap, self.reply_to(CALL, request))
+    }
+
+    /// The client of a request, for its reply.
+    pub(super) fn reply_to<'a>(&'a self, method: &'a str, request: &'a CallRequest) -> ReplyTo<'a> {
+        let CallRequest { name, arguments, modern, .. } = request;
+        match modern {
+            Some(_) => self.reply_to_modern(method, name, arguments),
+            None => ReplyTo::Legacy,
+        }
+    }
+
+    fn reply_to_modern<'a>(
+        &'a self,
+        method: &'a str,
+        name: &'a str,
+        arguments: &'a RawValue,
+    ) -> ReplyTo<'a> {
+        ReplyTo::Modern(&self.hub.seal, self.origin(method, name, arguments.get()))
+    }
+
+    /// Has the server of a tool send log messages of this level, if it is told so by a request of its
+    /// own.
+    async fn log_calls_from(&self, tool: &str, level: LogLevel) {
+        let view = self.view();
+        if let Some(tool) = view.as_ref().and_then(|view| view.tool(tool)) {
+            tool.server().log_from(level).await;
+        }
     }
 
     /// Starts a call, if nothing has to be waited for but the result, which the function gets that `done`
     /// returns. The call is buffered until its lane is flushed.
     pub(super) fn begin<D: FnOnce(HubReply) + Send + 'static>(
-        &self,
+        self: &Arc<Self>,
         rights: &Rights,
         call: &PlainCall<'_>,
         by: CallFor<'_>,
@@ -151,8 +183,10 @@ impl HubClient {
         let meta = call.meta.as_ref();
         let approver = ClientApprover { answers: by.answers, client: self };
         let who = self.who(meta.and_then(|meta| meta.client.as_deref()));
+        let members = meta.filter(|_| is_modern).map(|it| it.members.as_str());
+        let extra = meta.map_or("", |it| it.extra.as_str());
         let context = CallContext {
-            options: self.relaying(meta.filter(|_| is_modern).map(|it| it.members.as_str()), ""),
+            options: self.relaying(members, "", extra),
             trace: meta.and_then(|meta| meta.trace.as_ref()),
             ..self.context(by.session, &who, &approver, rights.fallback)
         };
@@ -161,19 +195,27 @@ impl HubClient {
             // let through.
             let _ = self.check_limit(rights.now);
             let (done, wraps) = (done(), self.options.wrap);
+            // A result since 2026-07-28 may have a state, which belongs to the request.
+            let modern = is_modern
+                .then(|| (Arc::clone(self), call.name.to_owned(), call.arguments.to_owned()));
             move |outcome| {
-                let reply = HubReply::of_call(outcome, wraps);
-                done(if is_modern { reply.typed() } else { reply });
+                let to = match &modern {
+                    Some((client, name, arguments)) => {
+                        client.reply_to_modern(CALL, name, arguments)
+                    }
+                    None => ReplyTo::Legacy,
+                };
+                done(HubReply::of_call(outcome, wraps, to));
             }
         };
-        let call = Call::new(call.name, call.arguments);
+        let made = Call::new(call.name, call.arguments);
         let pipeline = rights.view.agent().pipeline();
         let shows_pages = match meta.filter(|_| is_modern) {
             Some(meta) => meta.shows_pages,
             None => self.shows_pages(),
         };
         let tools = ViewedTools { view: &rights.view, shows_pages };
-        pipeline.begin(&tools, call, &context, rights.now, done)
+        pipeline.begin(&tools, made, &context, rights.now, done)
     }
 
     fn context<'a>(
@@ -191,8 +233,27 @@ impl HubClient {
         }
     }
 
-    fn relaying<'a>(&self, meta: Option<&'a str>, more: &'a str) -> CallOptions<'a> {
-        let relay = Relay { wraps: self.options.wrap, more, meta, shows_pages: false };
+    /// The options of a request.
+    pub(super) fn relaying_request<'a>(&self, request: &'a CallRequest) -> CallOptions<'a> {
+        let CallRequest { modern, extra, .. } = request;
+        match modern {
+            Some(modern) => self.relaying(Some(&modern.meta), &modern.more, extra),
+            None => self.relaying(None, "", extra),
+        }
+    }
+
+    /// The options of a request with these parts. Without the `meta` of 2026-07-28, the level of log
+    /// messages is that of the client.
+    pub(super) fn relaying<'a>(
+        &self,
+        meta: Option<&'a str>,
+        more: &'a str,
+        extra: &'a str,
+    ) -> CallOptions<'a> {
+        let level = if meta.is_none() { self.log_level() } else { None };
+        let log_level = level.map(LogLevel::as_str);
+        let relay =
+            Relay { wraps: self.options.wrap, more, meta, shows_pages: false, extra, log_level };
         CallOptions { relay: Some(relay), ..CallOptions::default() }
     }
 }

@@ -24,12 +24,16 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::answers::{Abilities, AskableClient, ClientAnswer, ClientQuestion, ask_peer};
 use super::asks::CallScope;
+use super::incoming::ModernRequest;
 use super::memory::MAX_URI;
 use super::options::HubClientOptions;
 use super::outbox::Outbox;
+use super::reply::{HubReply, INVALID_PARAMS};
 use super::running::RunningCall;
+use super::state::{Continues, StateOrigin, UNKNOWN_STATE};
 use super::view::HubView;
 use super::{Hub, HubCaller};
+use crate::batch;
 
 /// How long a call of an unknown tool waits for servers that are still connecting.
 const CONNECTING: Duration = Duration::from_secs(20);
@@ -46,6 +50,9 @@ pub(super) const LONG_URI: &str = "the URI exceeds 8 KiB";
 const MAX_NOTIFICATIONS: usize = 256;
 /// Maximum length of a client's name, in characters.
 const MAX_NAME: usize = 60;
+
+/// Reports that the URL of an elicitation was visited (2025-11-25).
+pub(super) const VISITED: &str = "notifications/elicitation/complete";
 
 /// A client of the hub. Its requests are made with the rights of one agent.
 pub(super) struct HubClient {
@@ -73,6 +80,8 @@ pub(super) struct HubClient {
     abilities: OnceLock<Abilities>,
     /// Whether it declared in the handshake that it shows pages of MCP Apps.
     shows_pages: OnceLock<bool>,
+    /// The protocol version of its handshake.
+    version: OnceLock<String>,
     ready: watch::Sender<bool>,
     /// When its lists no longer wait for servers; set by the first one.
     settled_at: OnceLock<Instant>,
@@ -177,6 +186,7 @@ impl HubClient {
             notifying: Arc::new(Semaphore::new(MAX_NOTIFICATIONS)),
             abilities: OnceLock::new(),
             shows_pages: OnceLock::new(),
+            version: OnceLock::new(),
             ready: watch::Sender::new(false),
             settled_at: OnceLock::new(),
             log_level: Mutex::default(),
@@ -216,9 +226,9 @@ impl HubClient {
         }
     }
 
-    /// Takes a parked call that this state stands for, if it is one of the same principal.
-    pub(super) fn take_parked(&self, state: &str) -> Option<RunningCall> {
-        self.hub.parked.take(state, |call| *call.principal() == self.principal)
+    /// Takes a parked call, if it is one of the same principal.
+    fn take_parked(&self, id: &str) -> Option<RunningCall> {
+        self.hub.parked.take(id, |call| *call.principal() == self.principal)
     }
 
     /// Its name in the audit log; that in the request, if it has not made itself known before.
@@ -303,6 +313,16 @@ impl HubClient {
         self.shows_pages.get().copied().unwrap_or_default()
     }
 
+    /// Records the protocol version of its handshake.
+    pub(super) fn speaks(&self, version: &str) {
+        let _ = self.version.set(version.to_owned());
+    }
+
+    /// Whether it may send batches.
+    pub(super) fn has_batches(&self) -> bool {
+        self.version.get().is_some_and(|version| version == batch::VERSION)
+    }
+
     /// Sets where its messages are written.
     pub(super) fn writes_to(&self, outbox: &Arc<Outbox>) {
         let _ = self.outbox.set(Arc::clone(outbox));
@@ -336,6 +356,49 @@ impl HubClient {
         let Some(view) = self.view() else { return };
         let servers = view.servers().iter().filter_map(|name| view.agent().server(name));
         join_all(servers.map(|server| server.log_from(level))).await;
+    }
+
+    /// The level of the log messages that it receives, if it has set one.
+    pub(super) fn log_level(&self) -> Option<LogLevel> {
+        *lock(&self.log_level)
+    }
+
+    /// Whether it gets a log message outside of a request that wants them: after a handshake, and of
+    /// the level that it has set. Before it sets one, the server decides (2025-11-25).
+    pub(super) fn wants_log(&self, message: &Value) -> bool {
+        self.abilities.get().is_some()
+            && self.log_level().is_none_or(|least| is_logged(message, least))
+    }
+
+    /// A request of it, which states belong to.
+    pub(super) fn origin<'a>(
+        &self,
+        method: &'a str,
+        target: &'a str,
+        arguments: &'a str,
+    ) -> StateOrigin<'a> {
+        StateOrigin { client: self.number, method, target, arguments }
+    }
+
+    /// Opens the state that a request brings along: returns the parked call that it continues, or adds
+    /// the server's own state to it. A request without one continues nothing here.
+    ///
+    /// # Errors
+    /// The reply, if the state is not one for this request.
+    pub(super) fn opened(
+        &self,
+        modern: &mut ModernRequest,
+        origin: StateOrigin<'_>,
+    ) -> Result<Option<RunningCall>, HubReply> {
+        let Some(state) = &modern.state else { return Ok(None) };
+        let refused = || HubReply::error(INVALID_PARAMS, UNKNOWN_STATE);
+        match self.hub.seal.open(state, origin).ok_or_else(refused)? {
+            Continues::Parked(id) => self.take_parked(&id).map(Some).ok_or_else(refused),
+            Continues::Server(state) => {
+                modern.continues(&state);
+                Ok(None)
+            }
+        }
     }
 
     /// Subscribes it to changes of a resource.
@@ -431,6 +494,12 @@ impl HubClient {
     }
 }
 
+/// Whether a log message is of this level or above. One without a known level is.
+pub(super) fn is_logged(message: &Value, least: LogLevel) -> bool {
+    let level = message.get("level").and_then(Value::as_str).and_then(level_of);
+    level.is_none_or(|level| level as u8 >= least as u8)
+}
+
 /// Returns the level with this name.
 pub(super) fn level_of(name: &str) -> Option<LogLevel> {
     use LogLevel::{Alert, Critical, Debug, Emergency, Error, Info, Notice, Warning};
@@ -460,11 +529,13 @@ impl AskableClient for HubClient {
     }
 
     fn log(&self, message: &Value) {
-        let level = message.get("level").and_then(Value::as_str).and_then(level_of);
-        let is_enough = |least: LogLevel| level.is_none_or(|level| level as u8 >= least as u8);
-        if lock(&self.log_level).is_none_or(is_enough) {
+        if self.wants_log(message) {
             self.notify("notifications/message", message.clone());
         }
+    }
+
+    fn visited(&self, id: &str) {
+        self.notify(VISITED, json!({ "elicitationId": id }));
     }
 }
 

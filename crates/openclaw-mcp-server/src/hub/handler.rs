@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::call::completion::{CompletionError, CompletionOf};
+use openclaw_mcp::connection::era::Era;
 use openclaw_tools::{CallContext, CallOptions, Consent, RefusedBy, Relay};
 use openclaw_trace::SpanContext;
 use rmcp::model::{
@@ -22,26 +23,24 @@ use rmcp::service::{NotificationContext, RequestContext, RoleServer, Subscriptio
 use rmcp::{ErrorData, ServerHandler};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::value::to_raw_value;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::answers::AskableClient as _;
+use super::answers::AskableClient;
 use super::approver::ClientApprover;
+use super::asks::CallScope;
 use super::client::{HubClient, LONG_URI, MAX_SUBSCRIPTIONS, level_of, subscription_bytes};
-use super::incoming::{CallRequest, MODERN, ModernRequest, RequestMeta};
+use super::incoming::{CallRequest, ModernRequest, RequestMeta};
 use super::memory::MAX_URI;
-use super::reply::HubReply;
-use super::running::RunningCall;
+use super::reply::{BUSY, HubReply};
+use super::running::{Forwarded, RunningCall};
 use super::view::HubView;
 use super::{introduction, search, skills};
+use crate::era::{era_of, has_method};
 use crate::server::{invalid_params, unknown_method};
 
 /// Maximum length of an unknown name that is quoted, in characters.
 const MAX_NAME: usize = 100;
-/// Methods whose requests have parameters that can be wrong.
-const KNOWN: [&str; 4] = ["tools/call", "resources/read", "prompts/get", "completion/complete"];
-/// Those that 2026-07-28 does not have any more.
-const UNTIL_2025: [&str; 3] = ["logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
 /// Those of the extension for skills.
 const SKILLS_LIST: &str = "skills/list";
@@ -68,8 +67,16 @@ fn typed<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
     })
 }
 
-/// The error of a reply.
-fn error_of(error: &Value) -> ErrorData {
+/// The error that a reply is.
+fn error_of(reply: HubReply) -> ErrorData {
+    match reply.into_value() {
+        Ok(_) => failed("unexpected result"),
+        Err(error) => error_data(&error),
+    }
+}
+
+/// An error of a reply.
+fn error_data(error: &Value) -> ErrorData {
     let code = error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
     let message = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
     ErrorData::new(ErrorCode(code.unwrap_or(-32603)), message, error.get("data").cloned())
@@ -79,7 +86,7 @@ fn error_of(error: &Value) -> ErrorData {
 fn response<T: DeserializeOwned, R: From<T> + From<InputRequiredResult>>(
     reply: HubReply,
 ) -> Result<R, ErrorData> {
-    let result = reply.into_value().map_err(|error| error_of(&error))?;
+    let result = reply.into_value().map_err(|error| error_data(&error))?;
     if result.get("resultType").is_some_and(|kind| kind == "input_required") {
         return typed::<InputRequiredResult>(result).map(R::from);
     }
@@ -119,7 +126,7 @@ impl Handler {
 
     /// Whether the client of a request shows pages of MCP Apps.
     fn shows_pages(&self, context: &RequestContext<RoleServer>) -> bool {
-        match Self::meta(context).filter(|meta| meta.is_modern) {
+        match Self::meta(context).ok().filter(|meta| meta.is_modern) {
             Some(meta) => meta.shows_pages,
             None => self.client(context).is_ok_and(|client| client.shows_pages()),
         }
@@ -130,86 +137,61 @@ impl Handler {
         client.settled_view().await.ok_or_else(|| failed("the agent was removed"))
     }
 
-    fn meta(context: &RequestContext<RoleServer>) -> Option<RequestMeta> {
-        RequestMeta::parse(&to_raw_value(&context.meta).ok()?)
+    fn meta(context: &RequestContext<RoleServer>) -> Result<RequestMeta, ErrorData> {
+        let meta = to_raw_value(&context.meta).map_err(|error| failed(error.to_string()))?;
+        let invalid = || ErrorData::invalid_params("invalid `_meta`: unknown log level", None);
+        RequestMeta::parse(&meta).ok_or_else(invalid)
     }
 
-    /// The client's span: that of the message, or else that of its HTTP request.
-    fn trace(context: &RequestContext<RoleServer>) -> Option<SpanContext> {
-        let of_message = Self::meta(context).and_then(|meta| meta.trace);
-        of_message.or_else(|| {
-            let parts = context.extensions.get::<http::request::Parts>()?;
-            SpanContext::find(|name| parts.headers.get(name)?.to_str().ok())
-        })
-    }
-
-    /// The parts of a request since 2026-07-28; `None` if the client is older.
-    fn modern(
+    /// The parts of a request that are the same for all methods; `params` are its own.
+    fn request(
         context: &RequestContext<RoleServer>,
         params: &impl Serialize,
-    ) -> Option<ModernRequest> {
-        let meta = Self::meta(context).filter(|meta| meta.is_modern)?;
-        let params = serde_json::to_value(params).unwrap_or_default();
-        let members = ["inputResponses", "requestState"];
-        let given = members.into_iter().filter_map(|name| Some((name, params.get(name)?)));
-        let more: Vec<String> = given.map(|(name, value)| format!("\"{name}\":{value}")).collect();
-        let responses = params.get("inputResponses").cloned();
-        Some(ModernRequest {
-            meta: meta.members,
-            more: more.join(","),
-            state: params.get("requestState").and_then(Value::as_str).map(ToOwned::to_owned),
-            responses: responses.and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default(),
-            abilities: meta.abilities,
-            client: meta.client,
-            shows_pages: meta.shows_pages,
-        })
+        name: String,
+        arguments: Box<RawValue>,
+    ) -> Result<CallRequest, ErrorData> {
+        let meta = Self::meta(context)?;
+        let modern = match meta.is_modern {
+            false => None,
+            true => {
+                let params = serde_json::to_value(params).unwrap_or_default();
+                let given = |name: &str| to_raw_value(params.get(name)?).ok();
+                let (responses, state) = (given("inputResponses"), given("requestState"));
+                let modern = ModernRequest::new(&meta, responses.as_deref(), state.as_deref());
+                let invalid = || ErrorData::invalid_params("invalid `inputResponses`", None);
+                Some(modern.ok_or_else(invalid)?)
+            }
+        };
+        let RequestMeta { progress, extra, trace, .. } = meta;
+        // The client's span: that of the message, or else that of its HTTP request.
+        let trace = trace.or_else(|| {
+            let parts = context.extensions.get::<http::request::Parts>()?;
+            SpanContext::find(|name| parts.headers.get(name)?.to_str().ok())
+        });
+        Ok(CallRequest { name, arguments, progress, modern, extra, trace })
     }
 
     /// Reads a resource or gets a prompt, with the rights and for the user of the client.
-    async fn request(
+    async fn forward(
         &self,
         context: &RequestContext<RoleServer>,
-        modern: Option<ModernRequest>,
-        what: Wanted,
+        request: CallRequest,
+        wanted: Wanted,
     ) -> Result<HubReply, ErrorData> {
-        let client = self.client(context)?;
-        let view = self.view(context).await?;
-        let (fallback, _) = client.agent().ok_or_else(|| failed("the agent was removed"))?;
-        let scope = client.scope();
-        let approver = ClientApprover { answers: &*client, client: &client };
-        let who = client.who(modern.as_ref().and_then(|it| it.client.as_deref()));
-        let (more, meta) = match &modern {
-            Some(modern) => (modern.more.as_str(), Some(modern.meta.as_str())),
-            None => ("", None),
-        };
-        let shows_pages = self.shows_pages(context);
-        let relay = Relay { wraps: client.options.wrap, more, meta, shows_pages };
-        let trace = Self::trace(context);
-        let made = CallContext {
-            agent: Some(client.agent_id()),
-            session: Some(scope.session()),
-            who: &who,
-            consent: Consent::Ask { approver: &approver, fallback },
-            options: CallOptions { relay: Some(relay), ..CallOptions::default() },
-            begun: None,
-            trace: trace.as_ref(),
-        };
-        let outcome = match what {
-            Wanted::Resource { server, uri } => {
-                let outcome = view.agent().read(&server, &uri, &made).await;
-                // A URI that no server has listed, and there is no user to ask about it.
-                if outcome.details.refused == Some(RefusedBy::NobodyToAsk) {
-                    let about = json!({ "uri": uri });
-                    return Err(ErrorData::resource_not_found(outcome.text(), Some(about)));
-                }
-                outcome
-            }
-            Wanted::Prompt { server, name, arguments } => {
-                view.agent().prompt(&server, &name, &arguments, &made).await
-            }
-        };
-        let reply = HubReply::of_request(outcome, client.options.wrap);
-        Ok(if modern.is_some() { reply.typed() } else { reply })
+        let (client, view) = (self.client(context)?, self.view(context).await?);
+        if request.modern.is_none() {
+            let (scope, answers) = (client.scope(), Arc::clone(&client));
+            return Ok(wanted.forward(&client, &view, &request, &*answers, &scope).await);
+        }
+        let running = RunningCall::forwarded(&client, wanted.method(), request, |forwarded| {
+            let client = Arc::clone(&client);
+            Box::pin(async move {
+                let Forwarded { request, answers, scope } = forwarded;
+                wanted.forward(&client, &view, &request, &*answers, &scope).await
+            })
+        });
+        let running = running.map_err(error_of)?;
+        Ok(running.until_asked(|method, params| client.notify(method, params.clone())).await)
     }
 }
 
@@ -217,6 +199,63 @@ impl Handler {
 enum Wanted {
     Resource { server: String, uri: String },
     Prompt { server: String, name: String, arguments: BTreeMap<String, String> },
+}
+
+impl Wanted {
+    fn method(&self) -> &'static str {
+        match self {
+            Self::Resource { .. } => "resources/read",
+            Self::Prompt { .. } => "prompts/get",
+        }
+    }
+
+    async fn forward(
+        &self,
+        client: &HubClient,
+        view: &HubView,
+        request: &CallRequest,
+        answers: &dyn AskableClient,
+        scope: &CallScope,
+    ) -> HubReply {
+        let Some((fallback, _)) = client.agent() else {
+            return HubReply::error(BUSY, "the agent was removed");
+        };
+        let approver = ClientApprover { answers, client };
+        let modern = request.modern.as_ref();
+        let who = client.who(modern.and_then(|it| it.client.as_deref()));
+        let shows_pages = client.shows_pages_in(request);
+        let options = client.relaying_request(request);
+        let relay = options.relay.map(|relay| Relay { shows_pages, ..relay });
+        let context = CallContext {
+            agent: Some(client.agent_id()),
+            session: Some(scope.session()),
+            who: &who,
+            consent: Consent::Ask { approver: &approver, fallback },
+            options: CallOptions { relay, ..options },
+            begun: None,
+            trace: request.trace.as_ref(),
+        };
+        let outcome = match self {
+            Self::Resource { server, uri } => {
+                let outcome = view.agent().read(server, uri, &context).await;
+                // A URI that no server has listed, and there is no user to ask about it.
+                if outcome.details.refused == Some(RefusedBy::NobodyToAsk) {
+                    let data = json!({ "uri": uri });
+                    let code = ErrorCode::RESOURCE_NOT_FOUND.0;
+                    return HubReply::Error(
+                        json!({ "code": code, "message": outcome.text(), "data": data })
+                            .to_string(),
+                    );
+                }
+                outcome
+            }
+            Self::Prompt { server, name, arguments } => {
+                view.agent().prompt(server, name, arguments, &context).await
+            }
+        };
+        let to = client.reply_to(self.method(), request);
+        HubReply::of_request(outcome, client.options.wrap, to)
+    }
 }
 
 /// Converts entries of a list. A single one that `rmcp` cannot represent is left out.
@@ -263,6 +302,9 @@ impl ServerHandler for Handler {
         let capabilities = serde_json::to_value(&request.capabilities).unwrap_or_default();
         client.introduced(&request.client_info.name, &capabilities, &context.peer);
         let answer = self.negotiate_initialize(&request);
+        if let Ok(answer) = &answer {
+            client.speaks(answer.protocol_version.as_str());
+        }
         context.peer.set_peer_info(request);
         answer.map(|info| introduced(info, client.view().as_deref()))
     }
@@ -304,39 +346,17 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let client = self.client(&context)?;
-        let mut modern = Self::modern(&context, &request);
-        let is_modern = modern.is_some();
-        let abilities = match &modern {
-            Some(modern) => modern.abilities,
-            None => client.abilities(),
-        };
-        let parked = modern.as_ref().and_then(|it| client.take_parked(it.state.as_deref()?));
-        let progress = context.meta.get_progress_token();
-        let running = match (parked, &mut modern) {
-            (Some(running), Some(modern)) => running.continued(&mut modern.responses),
-            _ => {
-                let arguments = request.arguments.unwrap_or_default();
-                let request = CallRequest {
-                    name: request.name.into_owned(),
-                    arguments: to_raw_value(&arguments).map_err(|it| failed(it.to_string()))?,
-                    progress: progress.and_then(|token| serde_json::to_string(&token).ok()),
-                    modern,
-                    trace: Self::trace(&context),
-                };
-                Ok(RunningCall::start(&client, request, abilities))
-            }
-        };
-        let running = running.map_err(|reply| {
-            let error = reply.into_value();
-            error
-                .err()
-                .map_or_else(|| failed("the call cannot be continued"), |error| error_of(&error))
-        })?;
-        let reply = match is_modern {
-            true => {
+        let arguments = to_raw_value(&request.arguments.clone().unwrap_or_default());
+        let arguments = arguments.map_err(|error| failed(error.to_string()))?;
+        let name = request.name.clone().into_owned();
+        let request = Self::request(&context, &request, name, arguments)?;
+        let is_modern = request.modern.is_some();
+        let reply = match RunningCall::answered(&client, request) {
+            Ok(running) if is_modern => {
                 running.until_asked(|method, params| client.notify(method, params.clone())).await
             }
-            false => running.through_peer(&context.peer).await,
+            Ok(running) => running.through_peer(&context.peer).await,
+            Err(reply) => reply,
         };
         response::<rmcp::model::CallToolResult, _>(reply)
     }
@@ -384,9 +404,9 @@ impl ServerHandler for Handler {
             let about = json!({ "uri": request.uri });
             return Err(ErrorData::resource_not_found("resource not found", Some(about)));
         };
-        let modern = Self::modern(&context, &request);
-        let wanted = Wanted::Resource { server, uri: request.uri };
-        let reply = self.request(&context, modern, wanted).await?;
+        let wanted = Wanted::Resource { server, uri: request.uri.clone() };
+        let forwarded = Self::request(&context, &request, request.uri.clone(), Box::default())?;
+        let reply = self.forward(&context, forwarded, wanted).await?;
         response::<rmcp::model::ReadResourceResult, _>(reply)
     }
 
@@ -435,7 +455,8 @@ impl ServerHandler for Handler {
             let hint = view.about_unknown_prompt(&request.name);
             ErrorData::invalid_params(format!("unknown prompt `{name}`.{hint}"), None)
         })?;
-        let modern = Self::modern(&context, &request);
+        let arguments = to_raw_value(&request.arguments).map_err(|it| failed(it.to_string()))?;
+        let forwarded = Self::request(&context, &request, request.name.clone(), arguments)?;
         let given = request.arguments.unwrap_or_default().into_iter();
         let text = |value: Value| match value {
             Value::String(text) => text,
@@ -443,7 +464,7 @@ impl ServerHandler for Handler {
         };
         let arguments = given.map(|(name, value)| (name, text(value))).collect();
         let wanted = Wanted::Prompt { server: prompt.server, name: prompt.entry.name, arguments };
-        let reply = self.request(&context, modern, wanted).await?;
+        let reply = self.forward(&context, forwarded, wanted).await?;
         response::<rmcp::model::GetPromptResult, _>(reply)
     }
 
@@ -471,7 +492,10 @@ impl ServerHandler for Handler {
         let given = request.context.and_then(|context| context.arguments).unwrap_or_default();
         let given: BTreeMap<String, String> = given.into_iter().collect();
         let argument = (request.argument.name.as_str(), request.argument.value.as_str());
-        match view.agent().complete(&server, of, argument, &given).await {
+        let client = self.client(&context)?;
+        let extra = Self::meta(&context)?.extra;
+        let relay = client.relaying(None, "", &extra).relay;
+        match view.agent().complete(&server, of, argument, &given, relay).await {
             Ok(found) => {
                 let mut info = CompletionInfo::default();
                 info.values = found.values;
@@ -502,9 +526,8 @@ impl ServerHandler for Handler {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let version = context.protocol_version();
-        let is_modern = version.is_some_and(|version| version.as_str() >= MODERN);
         let method = request.method.as_str();
+        let era = era_of(&context);
         if method == SKILLS_LIST || method == SKILLS_GET {
             let view = self.view(&context).await?;
             let mut result = match method {
@@ -516,14 +539,13 @@ impl ServerHandler for Handler {
                     skills::get(&view, uri).ok_or_else(unknown)?
                 }
             };
-            if is_modern {
+            if era == Era::Modern {
                 result["resultType"] = json!("complete");
                 (result["ttlMs"], result["cacheScope"]) = (json!(0), json!("private"));
             }
             return Ok(CustomResult::new(result));
         }
-        let is_known = KNOWN.contains(&method) || (!is_modern && UNTIL_2025.contains(&method));
-        Err(match is_known {
+        Err(match has_method(&capabilities(), method, era) {
             true => invalid_params(method),
             false => unknown_method(method),
         })

@@ -3,13 +3,16 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use openclaw_config::LogLevel;
 use openclaw_mcp::inventory::listing::app;
 use openclaw_trace::{BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::answers::Abilities;
+use super::client::level_of;
+use super::state::answer_members;
 
 /// The first version without a handshake.
 pub(super) const MODERN: &str = "2026-07-28";
@@ -17,7 +20,12 @@ pub(super) const MODERN: &str = "2026-07-28";
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
+const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 const PROGRESS_KEY: &str = "progressToken";
+/// The prefix of the protocol's own members.
+const PROTOCOL: &str = "io.modelcontextprotocol/";
+/// Maximum length of the other members of a request, in bytes; longer ones are not passed on.
+const MAX_EXTRA: usize = 64 * 1024;
 /// The memory that a call in progress takes besides its text.
 const CALL: usize = 4 * 1024;
 /// The arguments of a call that has none.
@@ -152,6 +160,8 @@ pub(super) struct CallRequest {
     pub(super) progress: Option<String>,
     /// What the client sends with each request since 2026-07-28; `None` if it is older.
     pub(super) modern: Option<ModernRequest>,
+    /// The members of `_meta` that are not the protocol's own, without braces.
+    pub(super) extra: String,
     /// The client's span.
     pub(super) trace: Option<SpanContext>,
 }
@@ -170,7 +180,8 @@ impl CallRequest {
 pub(super) struct ModernRequest {
     /// The members of `_meta` without braces, progress token and span.
     pub(super) meta: String,
-    /// `inputResponses` and `requestState` as members without braces.
+    /// The members for the server by which the client answers it, without braces: its input, and the
+    /// server's own state once that is known.
     pub(super) more: String,
     /// The state that a former result asked to send back.
     pub(super) state: Option<String>,
@@ -182,6 +193,8 @@ pub(super) struct ModernRequest {
     pub(super) client: Option<String>,
     /// Whether the client shows pages of MCP Apps.
     pub(super) shows_pages: bool,
+    /// The level from which on it wants log messages of this request; none without.
+    pub(super) log_level: Option<LogLevel>,
 }
 
 impl CallLine<'_> {
@@ -191,8 +204,8 @@ impl CallLine<'_> {
     }
 
     /// Returns a call that nothing can happen to before its result: the client wants no progress, and
-    /// if it is asked by results (2026-07-28), it cannot be asked for anything and does not answer
-    /// anything.
+    /// if it is asked by results (2026-07-28), it cannot be asked for anything, does not answer
+    /// anything and wants no log messages.
     pub(super) fn plain(&self) -> Option<PlainCall<'_>> {
         let CallParams { name, arguments, meta, responses, state } = &self.params;
         let arguments = match arguments {
@@ -204,7 +217,8 @@ impl CallLine<'_> {
             Some(meta) => {
                 let meta = RequestMeta::parse(meta).filter(|it| it.progress.is_none())?;
                 let is_answer = responses.is_some() || state.is_some();
-                if meta.is_modern && (is_answer || meta.abilities != Abilities::default()) {
+                let is_told = meta.abilities != Abilities::default() || meta.log_level.is_some();
+                if meta.is_modern && (is_answer || is_told) {
                     return None;
                 }
                 Some(meta)
@@ -226,36 +240,48 @@ impl CallLine<'_> {
         };
         let modern = match meta.is_modern {
             false => None,
-            true => Some(ModernRequest {
-                meta: meta.members,
-                more: self.more(),
-                state: self.params.state.and_then(|state| serde_json::from_str(state.get()).ok()),
-                responses: self.responses()?,
-                abilities: meta.abilities,
-                client: meta.client,
-                shows_pages: meta.shows_pages,
-            }),
+            true => Some(ModernRequest::new(&meta, self.params.responses, self.params.state)?),
         };
         let name = self.params.name.0.clone().into_owned();
-        let (progress, trace) = (meta.progress, meta.trace);
-        Some(CallRequest { name, arguments, progress, modern, trace })
+        let RequestMeta { progress, trace, extra, .. } = meta;
+        Some(CallRequest { name, arguments, progress, modern, extra, trace })
+    }
+}
+
+impl ModernRequest {
+    /// Parses the parts of a request; `None` if they are invalid.
+    pub(super) fn new(
+        meta: &RequestMeta,
+        responses: Option<&RawValue>,
+        state: Option<&RawValue>,
+    ) -> Option<Self> {
+        let state = match state {
+            Some(state) => Some(serde_json::from_str::<String>(state.get()).ok()?),
+            None => None,
+        };
+        let RequestMeta { members, abilities, log_level, client, shows_pages, .. } = meta;
+        Some(Self {
+            meta: members.clone(),
+            more: answer_members(responses, None),
+            state,
+            responses: match responses {
+                Some(responses) => serde_json::from_str(responses.get()).ok()?,
+                None => BTreeMap::new(),
+            },
+            abilities: *abilities,
+            log_level: *log_level,
+            client: client.clone(),
+            shows_pages: *shows_pages,
+        })
     }
 
-    fn responses(&self) -> Option<BTreeMap<String, Value>> {
-        match self.params.responses {
-            Some(responses) => serde_json::from_str(responses.get()).ok(),
-            None => Some(BTreeMap::new()),
-        }
-    }
-
-    fn more(&self) -> String {
-        let members =
-            [("inputResponses", self.params.responses), ("requestState", self.params.state)];
-        let members = members.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        members
-            .map(|(name, value)| format!("\"{name}\":{}", value.get()))
-            .collect::<Vec<_>>()
-            .join(",")
+    /// Adds the server's own state, which its client has sent back sealed.
+    pub(super) fn continues(&mut self, state: &str) {
+        let state = answer_members(None, Some(state));
+        self.more = match self.more.is_empty() {
+            true => state,
+            false => format!("{},{state}", self.more),
+        };
     }
 }
 
@@ -264,8 +290,12 @@ impl CallLine<'_> {
 pub(super) struct RequestMeta {
     /// Whether it replaces the handshake, as since 2026-07-28.
     pub(super) is_modern: bool,
-    /// Its members without braces, progress token and span.
+    /// Since 2026-07-28, its members without braces, progress token and span.
     pub(super) members: String,
+    /// Those of them that are not the protocol's own.
+    pub(super) extra: String,
+    /// The level from which on the client wants log messages (2026-07-28).
+    pub(super) log_level: Option<LogLevel>,
     /// The client's span.
     pub(super) trace: Option<SpanContext>,
     /// The token of progress notifications, as JSON.
@@ -279,7 +309,7 @@ pub(super) struct RequestMeta {
 }
 
 impl RequestMeta {
-    /// Parses it; `None` if it is not an object.
+    /// Parses it; `None` if it is not an object, or names an unknown log level.
     pub(super) fn parse(meta: &RawValue) -> Option<Self> {
         // The usual case before 2026-07-28 is a progress token only.
         let mut members: BTreeMap<Cow<'_, str>, &RawValue> =
@@ -297,18 +327,54 @@ impl RequestMeta {
         let capabilities = members.get(CAPABILITIES_KEY).map(|it| serde_json::from_str(it.get()));
         let is_modern = version.is_some_and(|version| version >= MODERN)
             && matches!(capabilities, Some(Ok(Value::Object(_))));
+        let extra = extra(&members)?;
         if !is_modern {
-            return Some(Self { progress, trace, ..Self::default() });
+            return Some(Self { progress, trace, extra, ..Self::default() });
         }
+        let log_level = match members.get(LEVEL_KEY) {
+            Some(level) => Some(level_of(serde_json::from_str::<&str>(level.get()).ok()?)?),
+            None => None,
+        };
         let capabilities = capabilities.and_then(Result::ok).unwrap_or_default();
         let abilities = Abilities::of(&capabilities);
         let shows_pages = app::is_declared(&capabilities);
         let client = members.get(CLIENT_KEY).and_then(|it| serde_json::from_str(it.get()).ok());
         let client = client.map(|ClientInfo { name: Words(name) }| name.into_owned());
-        let text = serde_json::to_string(&members).ok()?;
-        let members = text.strip_prefix('{')?.strip_suffix('}')?.to_owned();
-        Some(Self { is_modern, members, trace, progress, abilities, client, shows_pages })
+        let members = without_braces(&members)?;
+        Some(Self {
+            is_modern,
+            members,
+            extra,
+            log_level,
+            trace,
+            progress,
+            abilities,
+            client,
+            shows_pages,
+        })
     }
+}
+
+/// The members that are not the protocol's own, without braces; none if they are too long.
+fn extra(members: &BTreeMap<Cow<'_, str>, &RawValue>) -> Option<String> {
+    if members.is_empty() {
+        return Some(String::new());
+    }
+    let is_own = |name: &str| name.starts_with(PROTOCOL);
+    let extra: BTreeMap<_, _> = members.iter().filter(|(name, _)| !is_own(name)).collect();
+    let text = without_braces(&extra)?;
+    match text.len() > MAX_EXTRA {
+        true => {
+            tracing::debug!(bytes = text.len(), "the `_meta` of a request is too long to pass on");
+            Some(String::new())
+        }
+        false => Some(text),
+    }
+}
+
+fn without_braces(members: &impl Serialize) -> Option<String> {
+    let text = serde_json::to_string(members).ok()?;
+    Some(text.strip_prefix('{')?.strip_suffix('}')?.to_owned())
 }
 
 /// Classifies a message.
@@ -462,13 +528,39 @@ mod tests {
             "name": "a", "arguments": { "b": 1.50 }, "_meta": meta,
             "inputResponses": { "k": { "action": "accept" } }, "requestState": "s",
         }));
-        let modern = call.modern.unwrap();
+        let mut modern = call.modern.unwrap();
         assert!(modern.abilities.form && !modern.abilities.sampling);
         assert_eq!(modern.state.as_deref(), Some("s"));
         assert_eq!(modern.responses["k"]["action"], "accept");
-        let more: Value = serde_json::from_str(&format!("{{{}}}", modern.more)).unwrap();
-        assert_eq!(more["requestState"], "s");
+        let more = |modern: &ModernRequest| -> Value {
+            serde_json::from_str(&format!("{{{}}}", modern.more)).unwrap()
+        };
+        // The state is not for the server, unless it is one of its own.
+        assert_eq!(more(&modern), json!({ "inputResponses": { "k": { "action": "accept" } } }));
+        modern.continues("theirs");
+        assert_eq!(more(&modern)["requestState"], "theirs");
         let meta: Value = serde_json::from_str(&format!("{{{}}}", modern.meta)).unwrap();
         assert_eq!((meta["trace"].as_str(), meta.get("progressToken")), (Some("t"), None));
+    }
+
+    #[test]
+    fn members_of_meta_that_are_not_the_protocols_own_are_passed_on_up_to_a_limit() {
+        let meta = |extra: &str| json!({ "progressToken": 1, "traceparent": "x", "a/b": extra, VERSION_KEY: "2025-11-25" });
+        let call = |meta: Value| request(&json!({ "name": "a", "_meta": meta }));
+        assert_eq!(call(meta("c")).extra, r#""a/b":"c""#);
+        assert_eq!(call(meta(&"c".repeat(MAX_EXTRA))).extra, "");
+        assert_eq!(call(json!({ "progressToken": 1 })).extra, "");
+        let modern = json!({ VERSION_KEY: MODERN, CAPABILITIES_KEY: {}, "a/b": "c" });
+        assert_eq!(call(modern).extra, r#""a/b":"c""#);
+    }
+
+    #[test]
+    fn a_request_since_2026_07_28_names_the_level_of_its_log_messages() {
+        let parsed = |level: Value| {
+            let meta = json!({ VERSION_KEY: MODERN, CAPABILITIES_KEY: {}, LEVEL_KEY: level });
+            RequestMeta::parse(&serde_json::value::to_raw_value(&meta).unwrap())
+        };
+        assert_eq!(parsed(json!("info")).unwrap().log_level, Some(LogLevel::Info));
+        assert!(parsed(json!("loud")).is_none() && parsed(json!(7)).is_none());
     }
 }

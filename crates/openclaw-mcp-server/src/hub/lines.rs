@@ -38,9 +38,12 @@ use super::memory::{MAX_MESSAGE, MAX_NAME, MAX_PARSED, for_parsing, too_large};
 use super::options::HubClientOptions;
 use super::outbox::{BEHIND, FULL, Outbox, Taken};
 use super::reply::{BUSY, HubReply, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR};
+use super::replying::ReplyingTask;
 use super::running::{RunningCall, progress_params};
 use super::slow_lane::{HubSlowLane, ServerRoleMessage};
 use super::{Hub, HubCaller, HubError, listen};
+use crate::batch::{self, BatchError, BatchReplies};
+use crate::era::EraServer;
 use crate::server::invalid_params;
 use crate::transport::{begins, is_bad_handshake};
 
@@ -110,13 +113,15 @@ pub async fn serve(
     // Both end with this future, also if it is dropped.
     let _watching = AbortOnDropHandle::new(tokio::spawn(listen::watch(Arc::downgrade(&client))));
     let rmcp = tokio::spawn(async move {
-        match handler.serve(lane).await {
+        match EraServer(handler).serve(lane).await {
             Ok(running) => drop(running.waiting().await),
             Err(error) => tracing::debug!(%error, "the handshake failed"),
         }
     });
     let _rmcp = AbortOnDropHandle::new(rmcp);
     let scope = client.scope();
+    let (nobody, _) = ReplyingTask::new(Abilities::default(), None);
+    let plain_scope = client.scope_of(nobody);
     let front = Front {
         calls: FuturesUnordered::new(),
         requests: HashMap::new(),
@@ -130,6 +135,7 @@ pub async fn serve(
         held: None,
         has_begun: false,
         scope: Arc::new(scope),
+        plain_scope,
         client,
         outbox,
         to_rmcp,
@@ -154,6 +160,8 @@ enum InProgress {
 struct Front {
     client: Arc<HubClient>,
     scope: Arc<CallScope>,
+    /// That of calls since 2026-07-28 whose client is asked for nothing and told nothing.
+    plain_scope: CallScope,
     outbox: Arc<Outbox>,
     to_rmcp: mpsc::Sender<ServerRoleMessage>,
     is_open: Arc<AtomicBool>,
@@ -333,22 +341,62 @@ impl Front {
             IncomingMessage::Cancel(id) => match self.requests.get(id) {
                 // If it is over already, the outbox has its reply.
                 Some(InProgress::Started(call)) => {
-                    if call.cancel() {
-                        self.requests.remove(id);
+                    if call.cancel()
+                        && let Some((id, _)) = self.requests.remove_entry(id)
+                    {
+                        self.outbox.withdraw(&id);
                     }
                 }
                 Some(InProgress::Call(call)) => call.abort(),
-                Some(InProgress::Slow { .. }) | None => self.pass(line, None),
+                Some(InProgress::Slow { .. }) | None => {
+                    self.outbox.withdraw(&id.into());
+                    self.pass(line, None);
+                }
             },
             IncomingMessage::Response(_) | IncomingMessage::Notification => self.pass(line, None),
             IncomingMessage::Batch => {
-                self.refuse(None, INVALID_REQUEST, "batches are not supported");
+                if let Err(error) = self.batch(line) {
+                    let is_json = error != BatchError::NotJson;
+                    let code = if is_json { INVALID_REQUEST } else { PARSE_ERROR };
+                    self.refuse(None, code, &error.to_string());
+                }
             }
             IncomingMessage::Invalid => {
                 self.refuse(None, INVALID_REQUEST, "not a JSON-RPC message");
             }
             IncomingMessage::Garbage => self.refuse(None, PARSE_ERROR, "not JSON"),
         }
+    }
+
+    /// Handles the messages of a batch. The replies are one line.
+    fn batch(&mut self, line: &[u8]) -> Result<(), BatchError> {
+        if !self.client.has_batches() {
+            return Err(BatchError::Unsupported);
+        }
+        let all = batch::messages(line)?;
+        let (mut ids, mut replies, mut valid) =
+            (Vec::<Arc<str>>::new(), BatchReplies::default(), Vec::with_capacity(all.len()));
+        for message in all {
+            let message = message.get().as_bytes();
+            match classify(message) {
+                IncomingMessage::Call(CallLine { id, .. }) | IncomingMessage::Request(id) => {
+                    if self.requests.contains_key(id) || ids.iter().any(|other| **other == *id) {
+                        return Err(BatchError::IdInUse);
+                    }
+                    ids.push(id.into());
+                }
+                IncomingMessage::Batch | IncomingMessage::Invalid | IncomingMessage::Garbage => {
+                    let error = HubReply::error(INVALID_REQUEST, "not a JSON-RPC message");
+                    replies.add(&error.into_message("null"), Vec::new);
+                    continue;
+                }
+                _ => {}
+            }
+            valid.push(message);
+        }
+        self.outbox.open_batch(ids, replies);
+        valid.into_iter().for_each(|message| self.line(message));
+        Ok(())
     }
 
     fn call(&mut self, call: &CallLine<'_>, line: &[u8]) {
@@ -373,7 +421,8 @@ impl Front {
         let Some(rights) = &self.rights else { return false };
         let id = Arc::<str>::from(call.id);
         let Entry::Vacant(place) = self.requests.entry(Arc::clone(&id)) else { return false };
-        let by = CallFor { session: self.scope.session(), answers: &*self.client, watcher: None };
+        let scope = if plain.is_modern() { &self.plain_scope } else { &*self.scope };
+        let by = CallFor { session: scope.session(), answers: &*self.client, watcher: None };
         let done = || {
             let (id, outbox) = (Arc::clone(&id), Arc::clone(&self.outbox));
             move |reply| outbox.reply(id, reply)
@@ -416,7 +465,7 @@ impl Front {
         true
     }
 
-    fn start(&mut self, id: &str, mut request: CallRequest) {
+    fn start(&mut self, id: &str, request: CallRequest) {
         if !self.admits(id) {
             return;
         }
@@ -427,31 +476,23 @@ impl Front {
         let (abort, registration) = AbortHandle::new_pair();
         let (id, client) = (Arc::<str>::from(id), Arc::clone(&self.client));
         self.requests.insert(Arc::clone(&id), InProgress::Call(abort));
-        let call: BoxFuture<'static, Finished> = match request.modern.take() {
-            Some(mut modern) => {
+        let call: BoxFuture<'static, Finished> = match request.modern.is_some() {
+            true => {
                 // The call counts it itself.
                 drop(memory);
                 let outbox = Arc::clone(&self.outbox);
                 let call = async move {
                     let tell =
                         |method: &str, params: &_| outbox.offer(&notification(method, params));
-                    let parked = modern.state.as_deref().and_then(|it| client.take_parked(it));
-                    match parked {
-                        Some(running) => match running.continued(&mut modern.responses) {
-                            Ok(running) => running.until_asked(tell).await,
-                            Err(reply) => reply,
-                        },
-                        None => {
-                            let abilities = modern.abilities;
-                            request.modern = Some(modern);
-                            RunningCall::start(&client, request, abilities).until_asked(tell).await
-                        }
+                    match RunningCall::answered(&client, request) {
+                        Ok(running) => running.until_asked(tell).await,
+                        Err(reply) => reply,
                     }
                 };
                 let call = Abortable::new(call, registration);
                 Box::pin(async move { (id, call.await) })
             }
-            None => {
+            false => {
                 let scope = Arc::clone(&self.scope);
                 let call = async move {
                     let reply = call(client, scope, request).await;
@@ -469,11 +510,12 @@ impl Front {
     fn finish(&mut self, (id, reply): Finished) {
         let Ok(reply) = reply else {
             self.requests.remove(&id);
+            self.outbox.withdraw(&id);
             return;
         };
         // Notifications of the call come before its reply.
         self.take_outbox();
-        if self.has_room() && reply.len() <= FREE {
+        if self.has_room() && reply.len() <= FREE && !self.outbox.is_in_batch(&id) {
             self.requests.remove(&id);
             reply.write_line(&id, &mut self.out.lines);
         } else {
@@ -536,6 +578,9 @@ impl Front {
     }
 
     fn refuse(&mut self, id: Option<&str>, code: i64, message: &str) {
+        if let Some(id) = id.map(Arc::from).filter(|id| self.outbox.is_in_batch(id)) {
+            return self.outbox.reply(id, HubReply::error(code, message));
+        }
         HubReply::error(code, message).write_line(id.unwrap_or("null"), &mut self.out.lines);
     }
 }

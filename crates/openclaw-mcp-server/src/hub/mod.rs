@@ -24,7 +24,7 @@ mod memory;
 mod options;
 mod outbox;
 pub(crate) mod parked;
-mod reply;
+pub(crate) mod reply;
 pub(crate) mod replying;
 mod running;
 mod search;
@@ -32,6 +32,7 @@ mod segments;
 mod shape;
 mod skills;
 mod slow_lane;
+pub(crate) mod state;
 mod view;
 
 use std::collections::HashMap;
@@ -50,6 +51,7 @@ use asks::Asks;
 use client::HubClient;
 pub use options::{BadOption, HubClientOptions};
 use parked::Parked;
+use state::StateSeal;
 use view::OwnNames;
 
 /// The standard streams of this process, for [`lines::serve`].
@@ -96,6 +98,7 @@ pub struct Hub {
     agents: Arc<dyn Agents>,
     asks: Arc<Asks>,
     parked: Parked<running::RunningCall>,
+    seal: StateSeal,
     next_client: AtomicU64,
     /// By the id of the agent.
     own_names: Mutex<HashMap<String, Arc<OwnNames>>>,
@@ -126,9 +129,9 @@ pub enum HubError {
 impl Hub {
     /// Creates a hub. `asks` must be the one that the fleet was started with.
     pub fn new(fleet: Arc<Fleet>, agents: Arc<dyn Agents>, asks: Arc<Asks>) -> Arc<Self> {
-        let (parked, next_client) = (Parked::default(), AtomicU64::new(1));
-        let own_names = Mutex::default();
-        Arc::new(Self { fleet, agents, asks, parked, next_client, own_names })
+        let (parked, seal) = (Parked::default(), StateSeal::default());
+        let (next_client, own_names) = (AtomicU64::new(1), Mutex::default());
+        Arc::new(Self { fleet, agents, asks, parked, seal, next_client, own_names })
     }
 
     /// Checks that a client with these options can be served.

@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 
 use super::reply::{BUSY, HubReply};
 use super::segments::Segments;
+use crate::batch::{BatchReplies, BatchStep, OpenBatches, TOO_LARGE};
 
 /// With more bytes than this waiting to be written, messages and calls wait, nothing is read from
 /// the client, and notifications are dropped.
@@ -23,25 +24,20 @@ const DROPPED: &str = "the result was dropped: 64 MiB of other results wait for 
 /// Messages that the front takes and writes.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    state: Mutex<State>,
+    state: Mutex<OutboxState>,
     filled: Notify,
     emptied: Notify,
 }
 
 #[derive(Debug)]
-struct State {
-    waiting: Taken,
+struct OutboxState {
+    content: Taken,
+    /// The batches whose requests are in progress (2025-03-26).
+    batches: OpenBatches<Arc<str>>,
     /// Bytes that the front has taken, and not written yet.
     taken: usize,
     /// The memory of both.
     memory: BytePermit,
-}
-
-impl State {
-    /// Counts further bytes.
-    fn count(&mut self, more: usize) -> Result<(), BudgetSpent> {
-        self.memory.resize(self.taken + self.waiting.lines.len() + more)
-    }
 }
 
 /// The content of an outbox.
@@ -60,11 +56,40 @@ impl Taken {
     }
 }
 
+impl OutboxState {
+    /// Adds the reply to a request of a batch, and the line of all of them if it is the last one.
+    fn add_to_batch(&mut self, id: &Arc<str>, reply: &[u8]) {
+        let Self { content, batches, .. } = self;
+        let too_large = || HubReply::error(BUSY, TOO_LARGE).into_message(id);
+        if let BatchStep::Over(Some(line)) = batches.reply(id, reply, too_large) {
+            content.add(&line);
+        }
+    }
+
+    /// Adds the reply to a request.
+    fn answer(&mut self, id: Arc<str>, reply: HubReply) {
+        match self.batches.has(&id) {
+            true => self.add_to_batch(&id, &reply.into_message(&id)),
+            false => reply.write_line(&id, &mut self.content.lines),
+        }
+        self.content.answered.push(id);
+    }
+
+    /// Counts further bytes.
+    fn count(&mut self, more: usize) -> Result<(), BudgetSpent> {
+        self.memory.resize(self.taken + self.content.lines.len() + more)
+    }
+}
+
 impl Outbox {
     /// Creates the outbox of a client with this memory.
     pub(super) fn new(budget: &Arc<ByteBudget>) -> Self {
-        let (waiting, memory) = (Taken::default(), budget.permit());
-        let state = Mutex::new(State { waiting, taken: 0, memory });
+        let state = Mutex::new(OutboxState {
+            content: Taken::default(),
+            batches: OpenBatches::default(),
+            taken: 0,
+            memory: budget.permit(),
+        });
         Self { state, filled: Notify::new(), emptied: Notify::new() }
     }
 
@@ -73,7 +98,7 @@ impl Outbox {
         loop {
             let mut emptied = std::pin::pin!(self.emptied.notified());
             emptied.as_mut().enable();
-            if self.state().waiting.lines.len() < FULL {
+            if self.state().content.lines.len() < FULL {
                 break;
             }
             emptied.await;
@@ -81,13 +106,16 @@ impl Outbox {
         let mut state = self.state();
         match (state.count(line.len()), answers) {
             (Err(spent), Some(id)) if line.len() > FREE => {
-                HubReply::busy(spent).write_line(&id, &mut state.waiting.lines);
-                state.waiting.answered.push(id);
+                state.answer(id, HubReply::busy(spent));
+            }
+            (_, Some(id)) if state.batches.has(&id) => {
+                state.add_to_batch(&id, line);
+                state.content.answered.push(id);
             }
             // Few: there is room.
             (_, answers) => {
-                state.waiting.add(line);
-                state.waiting.answered.extend(answers);
+                state.content.add(line);
+                state.content.answered.extend(answers);
             }
         }
         drop(state);
@@ -97,8 +125,8 @@ impl Outbox {
     /// Adds a line if there is room for it.
     pub(super) fn offer(&self, line: &[u8]) {
         let mut state = self.state();
-        if state.waiting.lines.len() < FULL && state.count(line.len()).is_ok() {
-            state.waiting.add(line);
+        if state.content.lines.len() < FULL && state.count(line.len()).is_ok() {
+            state.content.add(line);
             drop(state);
             self.filled.notify_one();
         }
@@ -107,15 +135,15 @@ impl Outbox {
     /// Adds the reply to a call, or an error if too many bytes wait already.
     pub(super) fn reply(&self, id: Arc<str>, mut reply: HubReply) {
         let mut state = self.state();
-        if state.waiting.lines.len() >= MAX_RESULTS {
+        if state.content.lines.len() >= MAX_RESULTS {
             reply = HubReply::error(BUSY, DROPPED);
         } else if let Err(spent) = state.count(reply.len()) {
             reply = HubReply::busy(spent);
         }
-        reply.write_line(&id, &mut state.waiting.lines);
-        state.waiting.answered.push(id);
+        let is_in_batch = state.batches.has(&id);
+        state.answer(id, reply);
         // One notification is enough for all that the front takes together.
-        let is_first = state.waiting.answered.len() == 1;
+        let is_first = state.content.answered.len() == 1 || is_in_batch;
         drop(state);
         if is_first {
             self.filled.notify_one();
@@ -125,10 +153,10 @@ impl Outbox {
     /// Moves everything to the end of `taken`, all of which counts until it is written.
     pub(super) fn take(&self, taken: &mut Taken) {
         let mut state = self.state();
-        let is_empty = state.waiting.lines.is_empty();
+        let is_empty = state.content.lines.is_empty();
         if !is_empty {
-            taken.answered.append(&mut state.waiting.answered);
-            taken.lines.append(&mut state.waiting.lines);
+            taken.answered.append(&mut state.content.answered);
+            taken.lines.append(&mut state.content.lines);
         }
         state.taken = taken.lines.len();
         // Not more than before, besides short errors.
@@ -140,24 +168,56 @@ impl Outbox {
         self.emptied.notify_waiters();
     }
 
+    /// Adds a batch with these requests, and the replies that it has already.
+    pub(super) fn open_batch(&self, ids: Vec<Arc<str>>, replies: BatchReplies) {
+        let mut state = self.state();
+        let OutboxState { content, batches, .. } = &mut *state;
+        if let Some(line) = batches.open(ids, replies) {
+            content.add(&line);
+            drop(state);
+            self.filled.notify_one();
+        }
+    }
+
+    /// Whether a request is in a batch.
+    pub(super) fn is_in_batch(&self, id: &Arc<str>) -> bool {
+        self.state().batches.has(id)
+    }
+
+    /// Removes a request that gets no reply from its batch, if it is in one.
+    pub(super) fn withdraw(&self, id: &Arc<str>) {
+        let mut state = self.state();
+        let OutboxState { content, batches, .. } = &mut *state;
+        if let BatchStep::Over(Some(line)) = batches.withdraw(id) {
+            content.add(&line);
+            drop(state);
+            self.filled.notify_one();
+        }
+    }
+
     /// Waits until something was added. Safe to cancel.
     pub(super) async fn filled(&self) {
         self.filled.notified().await;
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, OutboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::reply::ReplyTo;
     use super::*;
+
+    fn result(json: String) -> HubReply {
+        HubReply::result(json, ReplyTo::Legacy)
+    }
 
     #[test]
     fn results_are_dropped_when_too_many_bytes_wait_and_their_calls_are_answered() {
         let outbox = Outbox::new(&ByteBudget::new(usize::MAX));
-        let large = || HubReply::Result(format!("\"{}\"", "x".repeat(MAX_RESULTS / 4)));
+        let large = || result(format!("\"{}\"", "x".repeat(MAX_RESULTS / 4)));
         for id in ["1", "2", "3", "4", "5", "6"] {
             outbox.reply(id.into(), large());
         }
@@ -166,7 +226,7 @@ mod tests {
         assert_eq!(taken.answered.len(), 6);
         assert!(taken.lines.len() < MAX_RESULTS + 1_000, "{}", taken.lines.len());
         // What is read makes room.
-        outbox.reply("7".into(), HubReply::Result("{}".to_owned()));
+        outbox.reply("7".into(), result("{}".to_owned()));
         let mut next = Taken::default();
         outbox.take(&mut next);
         let line = String::from_utf8(next.lines.front().to_vec()).unwrap();
@@ -177,7 +237,7 @@ mod tests {
     fn results_that_are_not_read_share_the_memory_of_their_client() {
         let budget = ByteBudget::new(1024 * 1024);
         let outboxes = [(), ()].map(|()| Outbox::new(&budget));
-        let large = || HubReply::Result(format!("\"{}\"", "x".repeat(600 * 1024)));
+        let large = || result(format!("\"{}\"", "x".repeat(600 * 1024)));
         outboxes[0].reply("1".into(), large());
         let (mut first, mut second) = (Taken::default(), Taken::default());
         outboxes[0].take(&mut first);

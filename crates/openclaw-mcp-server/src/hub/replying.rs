@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use futures_util::future::BoxFuture;
+use openclaw_config::LogLevel;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::answers::{Abilities, AskableClient, ClientAnswer, ClientQuestion};
+use super::client::is_logged;
 use super::reply::HubReply;
 
 /// How many events wait for the task that replies.
@@ -30,6 +32,8 @@ pub(crate) enum CallEvent {
 #[derive(Debug)]
 pub(crate) struct ReplyingTask {
     abilities: Abilities,
+    /// The level from which on it gets log messages; none without.
+    log_level: Option<LogLevel>,
     mailbox: Mutex<Mailbox>,
 }
 
@@ -47,9 +51,12 @@ struct Mailbox {
 pub(crate) struct CallEvents(Arc<ReplyingTask>);
 
 impl ReplyingTask {
-    /// Creates a client with these abilities.
-    pub(crate) fn new(abilities: Abilities) -> (Arc<Self>, CallEvents) {
-        let task = Arc::new(Self { abilities, mailbox: Mutex::default() });
+    /// Creates a client with these abilities, and log messages from this level on.
+    pub(crate) fn new(
+        abilities: Abilities,
+        log_level: Option<LogLevel>,
+    ) -> (Arc<Self>, CallEvents) {
+        let task = Arc::new(Self { abilities, log_level, mailbox: Mutex::default() });
         (Arc::clone(&task), CallEvents(task))
     }
 
@@ -144,7 +151,9 @@ impl AskableClient for ReplyingTask {
 
     fn log(&self, message: &Value) {
         // Dropped if the client does not keep up.
-        self.send(CallEvent::Log(message.clone()));
+        if self.log_level.is_some_and(|least| is_logged(message, least)) {
+            self.send(CallEvent::Log(message.clone()));
+        }
     }
 }
 
@@ -154,6 +163,7 @@ mod tests {
     use serde_json::json;
 
     use super::super::answers::ROOTS;
+    use super::super::reply::ReplyTo;
     use super::*;
 
     fn question() -> ClientQuestion {
@@ -162,7 +172,7 @@ mod tests {
 
     #[tokio::test]
     async fn events_arrive_in_order_and_a_waiting_task_is_woken() {
-        let (client, mut events) = ReplyingTask::new(Abilities::default());
+        let (client, mut events) = ReplyingTask::new(Abilities::default(), Some(LogLevel::Debug));
         let receiving = tokio::spawn(async move { [events.next().await, events.next().await] });
         tokio::task::yield_now().await;
         client.log(&json!(1));
@@ -175,14 +185,32 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn log_messages_arrive_from_the_level_that_is_wanted() {
+        let levels = ["debug", "info", "error"];
+        for (least, expected) in [
+            (None, &[][..]),
+            (Some(LogLevel::Info), &levels[1..]),
+            (Some(LogLevel::Debug), &levels),
+        ] {
+            let (client, mut events) = ReplyingTask::new(Abilities::default(), least);
+            levels.iter().for_each(|level| client.log(&json!({ "level": level })));
+            for level in expected {
+                let CallEvent::Log(message) = events.next().await else { panic!("{least:?}") };
+                assert_eq!(message["level"], *level);
+            }
+            assert!(events.next().now_or_never().is_none());
+        }
+    }
+
+    #[tokio::test]
     async fn a_reply_comes_after_the_events_and_a_cancellation_instead_of_them() {
-        let reply = || HubReply::Result("{}".to_owned());
-        let (client, mut events) = ReplyingTask::new(Abilities::default());
+        let reply = || HubReply::result("{}".to_owned(), ReplyTo::Legacy);
+        let (client, mut events) = ReplyingTask::new(Abilities::default(), Some(LogLevel::Debug));
         client.reply(reply());
         client.log(&json!(1));
         assert!(matches!(events.next().await, CallEvent::Log(_)));
         assert!(matches!(events.next().await, CallEvent::Over(Some(it)) if it == reply()));
-        let (client, mut events) = ReplyingTask::new(Abilities::default());
+        let (client, mut events) = ReplyingTask::new(Abilities::default(), Some(LogLevel::Debug));
         let mut asking = client.ask(question());
         assert!(asking.as_mut().now_or_never().is_none());
         client.cancel();
@@ -193,7 +221,7 @@ mod tests {
 
     #[tokio::test]
     async fn events_are_bounded_and_questions_end_with_their_receiver() {
-        let (client, events) = ReplyingTask::new(Abilities::default());
+        let (client, events) = ReplyingTask::new(Abilities::default(), Some(LogLevel::Debug));
         let mut asking = client.ask(question());
         assert!(asking.as_mut().now_or_never().is_none());
         (1..MAX_EVENTS).for_each(|_| client.log(&json!(1)));

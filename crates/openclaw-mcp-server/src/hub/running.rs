@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use openclaw_budget::BytePermit;
+use openclaw_config::LogLevel;
 use openclaw_protocol::Principal;
 use openclaw_tools::{Progress, ProgressWatcher, StartedCall};
 use rmcp::model::{CustomNotification, ServerNotification};
@@ -14,14 +15,18 @@ use rmcp::service::{Peer, RoleServer};
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
-use super::answers::{Abilities, ClientAnswer, ClientQuestion, ask_peer};
+use super::answers::{AskableClient as _, ClientAnswer, ClientQuestion, ask_peer};
 use super::asks::CallScope;
 use super::call::CallFor;
 use super::client::HubClient;
 use super::incoming::CallRequest;
-use super::parked::{input_required, take_input};
-use super::reply::{BUSY, HubReply, INVALID_PARAMS};
+use super::parked::take_input;
+use super::reply::{BUSY, HubReply};
 use super::replying::{CallEvent, CallEvents, ReplyingTask};
+use super::state::Continues;
+
+/// The method of calls.
+pub(super) const CALL: &str = "tools/call";
 
 /// The memory that a parked call counts at least: so a client cannot take the places of all others.
 const PARKED: usize = 1024 * 1024;
@@ -35,13 +40,23 @@ pub(super) struct RunningCall {
     progress: Option<(watch::Receiver<Option<Progress>>, String)>,
     /// Pauses of the server, if the client can be asked to come back later.
     pauses: Option<watch::Receiver<Option<Duration>>>,
-    /// Where the answer goes that the client is asked for.
-    asked: Option<oneshot::Sender<ClientAnswer>>,
+    /// What the client is asked, and where its answer goes.
+    asked: Option<(ClientQuestion, oneshot::Sender<ClientAnswer>)>,
     /// The memory of the request.
     memory: BytePermit,
     /// The size of the request.
     bytes: usize,
+    /// The method and the request, for a call of a future.
+    request: Option<(&'static str, Arc<CallRequest>)>,
     _scope: Option<Arc<CallScope>>,
+}
+
+/// A request that is not a call, with what it is made with.
+pub(super) struct Forwarded {
+    pub(super) request: Arc<CallRequest>,
+    /// How the client is asked.
+    pub(super) answers: Arc<ReplyingTask>,
+    pub(super) scope: Arc<CallScope>,
 }
 
 /// What makes the reply.
@@ -78,13 +93,13 @@ pub(super) enum CallStep {
 }
 
 impl RunningCall {
-    /// Starts a call for a client with these abilities, which is reached by replies only.
-    pub(super) fn start(
-        client: &Arc<HubClient>,
-        request: CallRequest,
-        abilities: Abilities,
-    ) -> Self {
-        let (answers, events) = ReplyingTask::new(abilities);
+    /// Starts a call for a client that is reached by replies only.
+    pub(super) fn start(client: &Arc<HubClient>, request: CallRequest) -> Self {
+        let (abilities, log_level) = match &request.modern {
+            Some(modern) => (modern.abilities, modern.log_level),
+            None => (client.abilities(), Some(client.log_level().unwrap_or(LogLevel::Debug))),
+        };
+        let (answers, events) = ReplyingTask::new(abilities, log_level);
         let scope = client.scope_of(Arc::clone(&answers) as _);
         Self::in_scope(client, request, answers, events, Arc::new(scope), false)
     }
@@ -107,16 +122,30 @@ impl RunningCall {
         let memory = client.budget.hold_exactly(bytes);
         let refusal = memory.as_ref().err().copied();
         let memory = memory.unwrap_or_else(|_| client.budget.permit());
+        let request = Arc::new(request);
+        let called = Arc::clone(&request);
         let call = Box::pin(async move {
             if let Some(spent) = refusal {
                 return HubReply::busy(spent);
             }
             let watcher = watcher.as_ref();
             let by = CallFor { session: of_call.session(), answers: &*answers, watcher };
-            calling.call(&request, by).await
+            calling.call(&called, by).await
         });
         let (client, work, asked) = (Arc::clone(client), Work::Future(call), None);
-        Self { client, work, events, progress, pauses, asked, memory, bytes, _scope: Some(scope) }
+        let (request, scope) = (Some((CALL, request)), Some(scope));
+        Self {
+            client,
+            work,
+            events,
+            progress,
+            pauses,
+            asked,
+            memory,
+            bytes,
+            request,
+            _scope: scope,
+        }
     }
 
     /// The client that it is made for.
@@ -124,13 +153,81 @@ impl RunningCall {
         &self.client
     }
 
+    /// Starts or continues a call of a client since 2026-07-28.
+    ///
+    /// # Errors
+    /// The reply, if the request does not continue what it names, or lacks input.
+    pub(super) fn answered(
+        client: &Arc<HubClient>,
+        mut request: CallRequest,
+    ) -> Result<Self, HubReply> {
+        match Self::continuing(client, CALL, &mut request)? {
+            Some(parked) => Ok(parked),
+            None => Ok(Self::start(client, request)),
+        }
+    }
+
+    /// Like [`answered`](Self::answered), for another request of a client since 2026-07-28, which this
+    /// function makes.
+    ///
+    /// # Errors
+    /// The reply, if the request does not continue what it names, or lacks input.
+    pub(super) fn forwarded(
+        client: &Arc<HubClient>,
+        method: &'static str,
+        mut request: CallRequest,
+        forward: impl FnOnce(Forwarded) -> BoxFuture<'static, HubReply>,
+    ) -> Result<Self, HubReply> {
+        if let Some(parked) = Self::continuing(client, method, &mut request)? {
+            return Ok(parked);
+        }
+        let modern = request.modern.as_ref();
+        let abilities = modern.map(|it| it.abilities).unwrap_or_default();
+        let (answers, events) = ReplyingTask::new(abilities, modern.and_then(|it| it.log_level));
+        let scope = Arc::new(client.scope_of(Arc::clone(&answers) as _));
+        let request = Arc::new(request);
+        let forwarded = Forwarded { request: Arc::clone(&request), answers, scope };
+        let (client, work) = (Arc::clone(client), Work::Future(forward(forwarded)));
+        let (progress, pauses, asked) = (None, None, None);
+        // `rmcp` has counted it.
+        let (memory, bytes) = (client.budget.permit(), 0);
+        let request = Some((method, request));
+        Ok(Self {
+            client,
+            work,
+            events,
+            progress,
+            pauses,
+            asked,
+            memory,
+            bytes,
+            request,
+            _scope: None,
+        })
+    }
+
+    /// Opens the state of a request, and returns the parked call that it continues, if it does.
+    fn continuing(
+        client: &HubClient,
+        method: &str,
+        request: &mut CallRequest,
+    ) -> Result<Option<Self>, HubReply> {
+        let CallRequest { name, arguments, modern, .. } = request;
+        let Some(modern) = modern else { return Ok(None) };
+        let Some(parked) = client.opened(modern, client.origin(method, name, arguments.get()))?
+        else {
+            return Ok(None);
+        };
+        parked.continued(&mut modern.responses).map(Some)
+    }
+
     /// A call that was started without a future; its reply is an event.
     pub(super) fn started(client: &Arc<HubClient>, call: StartedCall, events: CallEvents) -> Self {
         let work = Work::Started(CancelOnDrop(Some(call)));
         let client = Arc::clone(client);
         let (memory, bytes) = (client.budget.permit(), 0);
-        let (progress, pauses, asked) = (None, None, None);
-        Self { client, work, events, progress, pauses, asked, memory, bytes, _scope: None }
+        let (progress, pauses, asked, request) = (None, None, None, None);
+        Self { client, work, events, progress, pauses, asked, memory, bytes, request, _scope: None }
     }
 
     /// Who has made the call.
@@ -202,36 +299,41 @@ impl RunningCall {
         question: &ClientQuestion,
         answer: oneshot::Sender<ClientAnswer>,
     ) -> HubReply {
-        self.asked = Some(answer);
-        let client = Arc::clone(&self.client);
+        self.asked = Some((question.clone(), answer));
+        let (client, request) = (Arc::clone(&self.client), self.request.clone());
         // It waits for minutes.
         if let Err(spent) = self.memory.resize_exactly(self.bytes.max(PARKED)) {
             return HubReply::busy(spent);
         }
-        let Some(state) = client.hub.parked.park(self) else {
-            return HubReply::error(BUSY, "too many calls wait for input");
-        };
-        HubReply::Result(input_required(question, &state).to_string())
+        let state = request.and_then(|(method, request)| {
+            let origin = client.origin(method, &request.name, request.arguments.get());
+            let parked = client.hub.parked.park(self)?;
+            client.hub.seal.seal(&Continues::Parked(parked), origin)
+        });
+        match state {
+            Some(state) => HubReply::asking(question, &state),
+            None => HubReply::error(BUSY, "too many calls wait for input"),
+        }
     }
 
     /// Continues a parked call with the input of its client.
     ///
     /// # Errors
-    /// If the input is missing.
-    pub(super) fn continued(
-        mut self,
-        responses: &mut BTreeMap<String, Value>,
-    ) -> Result<Self, HubReply> {
-        let missing =
-            || HubReply::error(INVALID_PARAMS, "`inputResponses` lacks the requested input");
-        let response = take_input(responses).ok_or_else(missing)?;
+    /// If the input is missing: the reply, which asks for it again.
+    fn continued(mut self, responses: &mut BTreeMap<String, Value>) -> Result<Self, HubReply> {
         // Less than while it was parked.
         let _ = self.memory.resize_exactly(self.bytes);
-        if let Some(asked) = self.asked.take() {
-            // The question may have timed out.
-            let _ = asked.send(Ok(response));
+        // The question may have timed out.
+        let Some((question, answer)) = self.asked.take().filter(|(_, it)| !it.is_closed()) else {
+            return Ok(self);
+        };
+        match take_input(responses) {
+            Some(response) => {
+                let _ = answer.send(Ok(response));
+                Ok(self)
+            }
+            None => Err(self.parked(&question, answer)),
         }
-        Ok(self)
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::incoming::CallRequest;
-use super::reply::{BUSY, HubReply};
+use super::reply::{BUSY, HubReply, ReplyTo};
 use super::view::HubView;
 
 /// The names of the two tools.
@@ -111,7 +111,7 @@ pub(super) fn tool_of(request: &CallRequest) -> Result<Asked, String> {
 }
 
 /// Returns the tools that match, the best one first.
-pub(super) fn find(view: &HubView, shows_pages: bool, query: &Query) -> HubReply {
+pub(super) fn find(view: &HubView, shows_pages: bool, query: &Query, to: ReplyTo<'_>) -> HubReply {
     let all: Vec<Arc<dyn Tool>> =
         view.tools_for(shows_pages).map(|(_, tool)| Arc::clone(tool) as Arc<dyn Tool>).collect();
     let best = best(&all, &query.query, query.limit.unwrap_or(USUAL));
@@ -120,15 +120,15 @@ pub(super) fn find(view: &HubView, shows_pages: bool, query: &Query) -> HubReply
         .filter_map(|found| view.tools().find(|(_, tool)| tool.spec().name == found.spec().name));
     let found: Vec<Value> = named.map(|(name, tool)| view.entry(name, tool)).collect();
     if found.is_empty() {
-        return HubReply::text("No tool matches these keywords. Try others.", false);
+        return HubReply::text("No tool matches these keywords. Try others.", false, to);
     }
     let text = serde_json::to_string_pretty(&found).unwrap_or_default();
     if !view.wraps() {
-        return HubReply::text(&text, false);
+        return HubReply::text(&text, false, to);
     }
     // Descriptions are written by the servers.
     match Text::outside(Untrusted::new(text), Source::other("tool descriptions")) {
-        Ok(text) => HubReply::text(&render([&text]).join("\n"), false),
+        Ok(text) => HubReply::text(&render([&text]).join("\n"), false, to),
         Err(error) => HubReply::error(BUSY, &error.to_string()),
     }
 }

@@ -19,6 +19,7 @@ use openclaw_budget::ByteBudget;
 use openclaw_protocol::chat::{MAX_MESSAGE, MESSAGE_TOO_LONG};
 use openclaw_protocol::{Connect, Surface};
 use openclaw_trace::{Span, SpanContext, SpanKind};
+use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject, ProtocolVersion,
     ResourceContents, Tool, ToolAnnotations,
@@ -33,6 +34,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::hub::answers::AskableClient;
+use crate::hub::state::UNKNOWN_STATE;
 use crate::media::{Fetcher, FileAddress, FileArgument};
 use crate::schema;
 use crate::server::{McpServerOptions, failure};
@@ -199,30 +201,41 @@ impl Orders {
 
     /// Runs a message to its end, or until its client is asked by the reply. If the request is
     /// cancelled, the run is aborted.
+    ///
+    /// # Errors
+    /// If the request brings input for a run that does not wait for it.
     pub(crate) async fn call(
         self: &Arc<Self>,
         parked: &ParkedRuns,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
-    ) -> CallToolResponse {
-        if let Some(state) = request.request_state {
-            let responses = request.input_responses.unwrap_or_default();
-            return parked.go_on(&state, responses, &context).await;
+    ) -> Result<CallToolResponse, ErrorData> {
+        let given = request.arguments.unwrap_or_default();
+        let arguments = Value::Object(given.clone()).to_string();
+        match (request.request_state, request.input_responses) {
+            (Some(state), responses) => {
+                let responses = responses.unwrap_or_default();
+                return parked.go_on(&state, responses, &arguments, &context).await;
+            }
+            // Every question has a state.
+            (None, Some(_)) => return Err(ErrorData::invalid_params(UNKNOWN_STATE, None)),
+            (None, None) => {}
         }
-        let arguments = match parse(request.arguments.unwrap_or_default()) {
+        let text = arguments;
+        let arguments = match parse(given) {
             Ok(arguments) => arguments,
-            Err(words) => return failure(words).into(),
+            Err(words) => return Ok(failure(words).into()),
         };
         let version = context.protocol_version();
         let is_since = |since: ProtocolVersion| version.as_ref().is_some_and(|it| *it >= since);
         if is_since(ProtocolVersion::V_2026_07_28) {
-            return parked.start(self, arguments, &context).await;
+            return Ok(parked.start(self, arguments, text, &context).await);
         }
         let client = RequestedClient { abilities: abilities(&context), peer: context.peer.clone() };
         let takes_links = is_since(ProtocolVersion::V_2025_06_18);
         let caller = OrderCaller { answers: Arc::new(client), takes_links, trace: trace(&context) };
         let progress = RunProgress::of_request(&context);
-        self.run(arguments, &progress, &context.ct, caller).await.into()
+        Ok(self.run(arguments, &progress, &context.ct, caller).await.into())
     }
 
     /// Runs a message to its end, or until it is cancelled.

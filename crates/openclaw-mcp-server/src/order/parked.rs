@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, join_all};
+use rmcp::ErrorData;
 use rmcp::model::{CallToolResponse, CallToolResult, InputRequiredResult};
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
@@ -13,15 +14,19 @@ use tokio_util::sync::CancellationToken;
 
 use super::client::{OrderCaller, abilities, trace};
 use super::progress::RunProgress;
-use super::{OrderArguments, Orders};
+use super::{NAME, OrderArguments, Orders};
 use crate::hub::answers::{ClientAnswer, ClientQuestion};
 use crate::hub::parked::{Parked, input_required, take_input};
 use crate::hub::replying::{CallEvent, CallEvents, ReplyingTask};
+use crate::hub::state::{Continues, StateOrigin, StateSeal, UNKNOWN_STATE};
 use crate::server::failure;
 
 /// The runs that wait for their client.
 #[derive(Default)]
-pub(crate) struct ParkedRuns(Parked<ParkedRun>);
+pub(crate) struct ParkedRuns {
+    runs: Parked<ParkedRun>,
+    seal: StateSeal,
+}
 
 /// A run with the ways to it.
 struct ParkedRun {
@@ -29,8 +34,15 @@ struct ParkedRun {
     events: CallEvents,
     progress: Arc<RunProgress>,
     cancelled: CancellationToken,
-    /// Where the answer goes that the client is asked for.
-    asked: Option<oneshot::Sender<ClientAnswer>>,
+    /// What the client is asked, and where its answer goes.
+    asked: Option<(ClientQuestion, oneshot::Sender<ClientAnswer>)>,
+    /// The arguments of the request as JSON, which belong to its states.
+    arguments: String,
+}
+
+/// The request that a state belongs to. There is one client.
+fn origin(arguments: &str) -> StateOrigin<'_> {
+    StateOrigin { client: 0, method: "tools/call", target: NAME, arguments }
 }
 
 impl ParkedRuns {
@@ -39,48 +51,58 @@ impl ParkedRuns {
         &self,
         orders: &Arc<Orders>,
         arguments: OrderArguments,
+        given: String,
         context: &RequestContext<RoleServer>,
     ) -> CallToolResponse {
         self.abandon();
-        let (answers, events) = ReplyingTask::new(abilities(context));
+        let (answers, events) = ReplyingTask::new(abilities(context), None);
         let caller = OrderCaller { answers, takes_links: true, trace: trace(context) };
         let progress = Arc::new(RunProgress::of_request(context));
         let cancelled = CancellationToken::new();
         let (orders, told, stop) = (Arc::clone(orders), Arc::clone(&progress), cancelled.clone());
         let work = Box::pin(async move { orders.run(arguments, &told, &stop, caller).await });
-        let run = ParkedRun { work, events, progress, cancelled, asked: None };
+        let run = ParkedRun { work, events, progress, cancelled, asked: None, arguments: given };
         self.until_asked(run, context).await
     }
 
-    /// Continues a run with the input of its client.
+    /// Continues a run with the input of its client. Without the input, it is asked for again.
+    ///
+    /// # Errors
+    /// If the state is not one of a run that waits, with these arguments.
     pub(super) async fn go_on(
         &self,
         state: &str,
         mut responses: BTreeMap<String, Value>,
+        arguments: &str,
         context: &RequestContext<RoleServer>,
-    ) -> CallToolResponse {
-        let Some(mut run) = self.0.take(state, |_| true) else {
-            return failure("unknown `requestState`: this run does not wait for input").into();
+    ) -> Result<CallToolResponse, ErrorData> {
+        let parked = match self.seal.open(state, origin(arguments)) {
+            Some(Continues::Parked(id)) => self.runs.take(&id, |_| true),
+            Some(Continues::Server(_)) | None => None,
         };
+        let unknown = || ErrorData::invalid_params(UNKNOWN_STATE, None);
+        let mut run = parked.ok_or_else(unknown)?;
         run.progress.redirect(context);
-        if let Some(asked) = run.asked.take() {
-            let answer = take_input(&mut responses).ok_or_else(|| "no answer".to_owned());
-            // The question may have timed out.
-            let _ = asked.send(answer);
+        // The question may have timed out.
+        if let Some((question, answer)) = run.asked.take().filter(|(_, it)| !it.is_closed()) {
+            match take_input(&mut responses) {
+                Some(response) => drop(answer.send(Ok(response))),
+                None => return Ok(self.park(run, &question, answer)),
+            }
         }
-        self.until_asked(run, context).await
+        Ok(self.until_asked(run, context).await)
     }
 
     /// Aborts the runs that their clients have given up.
     fn abandon(&self) {
-        for run in self.0.expired() {
+        for run in self.runs.expired() {
             tokio::spawn(run.abort());
         }
     }
 
     /// Aborts all runs, and waits for them.
     pub(crate) async fn finish(&self) {
-        join_all(self.0.all().into_iter().map(ParkedRun::abort)).await;
+        join_all(self.runs.all().into_iter().map(ParkedRun::abort)).await;
     }
 
     async fn until_asked(
@@ -107,8 +129,11 @@ impl ParkedRuns {
         question: &ClientQuestion,
         answer: oneshot::Sender<ClientAnswer>,
     ) -> CallToolResponse {
-        run.asked = Some(answer);
-        let state = self.0.park(run);
+        run.asked = Some((question.clone(), answer));
+        let arguments = run.arguments.clone();
+        let parked = self.runs.park(run);
+        let state =
+            parked.and_then(|id| self.seal.seal(&Continues::Parked(id), origin(&arguments)));
         let result = state.map(|state| input_required(question, &state));
         let result = result.and_then(|it| serde_json::from_value::<InputRequiredResult>(it).ok());
         match result {

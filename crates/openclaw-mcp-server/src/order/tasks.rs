@@ -9,6 +9,7 @@ use std::time::Duration;
 use rmcp::model::{CallToolResponse, CallToolResult, CreateTaskResult, JsonObject};
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::task_manager::{TaskExit, TaskManager, TaskOptions};
+use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -42,6 +43,7 @@ impl OrderTasks {
         arguments: JsonObject,
         context: RequestContext<RoleServer>,
     ) -> CallToolResponse {
+        let given = Value::Object(arguments.clone()).to_string();
         let parsed = parse::<OrderArguments>(arguments);
         let parsed = parsed.and_then(|arguments| Ok((arguments.patience()?, arguments)));
         let (patience, arguments) = match parsed {
@@ -51,7 +53,7 @@ impl OrderTasks {
         // A task must not expire before the run does.
         let kept = patience + KEPT;
         if !self.has_room(kept) {
-            return parked.start(orders, arguments, &context).await;
+            return parked.start(orders, arguments, given, &context).await;
         }
         let (tell, done) = oneshot::channel::<CallToolResult>();
         let cancelled = CancellationToken::new();

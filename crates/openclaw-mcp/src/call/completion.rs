@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_secrets::Redactor;
+use openclaw_tools::Relay;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
@@ -78,7 +79,8 @@ struct Completion {
 
 impl AgentTools {
     /// Completes an argument of a prompt or resource template: its name, and what was typed of its
-    /// value. `given` are the values of other arguments.
+    /// value. `given` are the values of other arguments; `relay` is set for the client of another
+    /// program.
     ///
     /// # Errors
     /// If the server is not available, does not complete arguments, or rejects the request. The
@@ -89,6 +91,7 @@ impl AgentTools {
         of: CompletionOf<'_>,
         argument: (&str, &str),
         given: &BTreeMap<String, String>,
+        relay: Option<Relay<'_>>,
     ) -> Result<Completions, CompletionError> {
         let Some(member) = self.member(server) else {
             let words = "no such MCP server, or it is not running".to_owned();
@@ -119,7 +122,7 @@ impl AgentTools {
             params.insert("context", raw(json!({ "arguments": given })));
         }
         let limits = TimeLimits { timeout: COMPLETES, cap: COMPLETES };
-        match connection.request("completion/complete", params, limits).await {
+        match connection.relay_request("completion/complete", params, limits, relay, None).await {
             Ok(result) => parse(result.get(), connection.redactor()).ok_or_else(|| {
                 CompletionError::Failed(format!("MCP server '{server}' sent an invalid completion"))
             }),

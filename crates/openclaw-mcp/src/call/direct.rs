@@ -1,6 +1,7 @@
 //! A call of a relay that no future waits for: its response is handled by the task that reads the
 //! server. What has to be waited for is left to [`bridge::call`].
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,6 +45,9 @@ struct Running {
 
 struct Again {
     arguments: Box<RawValue>,
+    /// The members of `_meta` besides our own, without braces.
+    extra: String,
+    log_level: Option<String>,
     trace: Option<SpanContext>,
 }
 
@@ -61,7 +65,7 @@ impl DirectCall {
             return None;
         }
         let lane = connection.direct()?;
-        let relays_input = meta.is_some() && connection.call_meta().is_some();
+        let relays_input = meta.is_some() && connection.may_ask_back();
         let (work, running) = (None, None);
         Some(Box::new(Self { tool, live, lane, wraps, relays_input, work, running }))
     }
@@ -91,9 +95,9 @@ impl DirectCall {
         let result = match &again {
             Some(again) if !is_final => {
                 let (connection, limits) = (live.connection(), tool.member.limits);
-                let meta = connection.call_meta();
+                let meta = connection.meta_with(&again.extra, again.log_level.as_deref());
                 let trace = again.trace.as_ref();
-                let call = request(&tool, meta, &again.arguments, trace, work);
+                let call = request(&tool, &meta, &again.arguments, trace, work);
                 let asks = !self.relays_input;
                 let called = Called { call, started, limits, watcher: None, asks };
                 connection.continued(called, raw).await
@@ -117,7 +121,14 @@ impl DirectCall {
     }
 
     fn relay(&self) -> Relay<'static> {
-        Relay { wraps: self.wraps, more: "", meta: None, shows_pages: false }
+        Relay {
+            wraps: self.wraps,
+            more: "",
+            meta: None,
+            shows_pages: false,
+            extra: "",
+            log_level: None,
+        }
     }
 
     fn end_work(&mut self) {
@@ -143,12 +154,12 @@ impl Drop for DirectCall {
 
 fn request<'a>(
     tool: &'a CatalogueTool,
-    meta: Option<&'a str>,
+    meta: &'a str,
     arguments: &'a RawValue,
     trace: Option<&'a SpanContext>,
     work: Option<WorkId>,
 ) -> wire::WireCall<'a> {
-    let (tool, meta) = (&tool.listed.name, meta.unwrap_or_default());
+    let tool = &tool.listed.name;
     wire::WireCall { tool, arguments, meta, more: "", headers: &[], trace, work }
 }
 
@@ -158,15 +169,25 @@ impl Ready for DirectCall {
         bridge::describe(call.span, connection);
         let work = connection.client().begin_work(call.agent, call.session);
         let (arguments, trace) = (call.arguments.raw(), call.span.context());
-        let again = connection
-            .call_meta()
-            .map(|_| Again { arguments: arguments.to_owned(), trace: trace.cloned() });
+        let (theirs, extra, log_level) = match call.options.relay {
+            Some(relay) => (relay.meta.filter(|_| self.relays_input), relay.extra, relay.log_level),
+            None => (None, "", None),
+        };
+        let again = connection.may_ask_back().then(|| Again {
+            arguments: arguments.to_owned(),
+            extra: extra.to_owned(),
+            log_level: log_level.map(ToOwned::to_owned),
+            trace: trace.cloned(),
+        });
         (self.work, self.running) = (work, Some(Running { started: call.started, done, again }));
         let (lane, limits) = (self.lane.clone(), self.tool.member.limits);
-        let theirs = call.options.relay.and_then(|relay| relay.meta).filter(|_| self.relays_input);
         lane.start(limits, call.started, self, |it, frame| {
-            let meta = theirs.or_else(|| it.live.connection().call_meta());
-            frame.write(&request(&it.tool, meta, arguments, trace, work.map(WorkId)));
+            let connection = it.live.connection();
+            let meta = match theirs {
+                Some(theirs) => Cow::Borrowed(theirs),
+                None => connection.meta_with(extra, log_level),
+            };
+            frame.write(&request(&it.tool, &meta, arguments, trace, work.map(WorkId)));
         })
     }
 }

@@ -14,7 +14,7 @@ use crate::wire::TimeLimits;
 /// Timeout of `logging/setLevel`.
 const SETS_LEVEL: Duration = Duration::from_secs(5);
 /// The member of `_meta` that replaces `logging/setLevel` since 2026-07-28.
-const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
+pub(super) const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 
 /// Adds the level to the `_meta` of every request, for servers since 2026-07-28 that log.
 pub(super) fn request(

@@ -1,6 +1,7 @@
 //! A connection to a server, local or remote: calls, lists, reads.
 
 mod about;
+mod carried;
 pub mod client;
 pub mod era;
 mod input_required;
@@ -42,6 +43,7 @@ use crate::wire::{
     CallError, DirectLane, FastLane, ProgressWatcher, TimeLimits, WireCall, redacted,
 };
 pub use about::{DeclaredCapabilities, ServerIntroduction, ServerSelfInfo};
+use carried::Carried;
 use listen::Subscribed;
 pub(crate) use process_watcher::ProcessWatcher;
 use requests::Meta;
@@ -184,15 +186,14 @@ impl Connection {
         options: CallOptions<'a>,
     ) -> impl Future<Output = Result<Json, CallError>> + Send + 'a {
         let CallOptions { watcher, relay, .. } = options;
-        let own = self.meta.as_ref().map_or("", |meta| &meta.members);
-        let theirs = self.relayed_meta(relay);
-        let (meta, more) = theirs.unwrap_or((own, ""));
-        let call = WireCall { meta, more, ..call };
+        let carried = self.carried(relay);
         // Not an `async fn`, which would hold its arguments twice.
         async move {
+            let Carried { meta, more, relays_input } = carried?;
+            let call = WireCall { meta: &meta, more, ..call };
             let started = Instant::now();
             let result = self.lane.call_tool_watched(call, limits, watcher).await?;
-            let asks = theirs.is_none() && self.is_incomplete(result.get());
+            let asks = !relays_input && self.is_incomplete(result.get());
             if !asks && !self.may_be_task(result.get()) {
                 return Ok(result);
             }
@@ -231,9 +232,9 @@ impl Connection {
         self.lane.direct()
     }
 
-    /// The members of `_meta` in a call; `None` if the result of a call is always its end.
-    pub(crate) fn call_meta(&self) -> Option<&str> {
-        self.meta.as_ref().map(|meta| meta.members.as_str())
+    /// Whether the result of a call may be a request for input, or a task (2026-07-28).
+    pub(crate) fn may_ask_back(&self) -> bool {
+        self.meta.is_some()
     }
 
     /// Checks that the server responds. Since 2026-07-28 there is no ping; `server/discover` is

@@ -10,6 +10,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::Connection;
+use super::carried::Carried;
 use super::input_required::{INPUT_REQUIRED, MAX_ROUNDS};
 use super::tasks::TASK_ID;
 use crate::wire::json::Json;
@@ -48,36 +49,25 @@ impl Connection {
         params: BTreeMap<&str, Box<RawValue>>,
         limits: TimeLimits,
     ) -> Result<Json, CallError> {
-        self.traced_request(method, params, limits, None).await
+        self.request_with(self.own_meta(), method, params, limits).await
     }
 
-    /// Like [`request`](Self::request), as a part of a span.
-    async fn traced_request(
+    /// Like [`request`](Self::request), with these members of `_meta`.
+    async fn request_with(
         &self,
+        meta: &str,
         method: &str,
         params: BTreeMap<&str, Box<RawValue>>,
         limits: TimeLimits,
-        trace: Option<&SpanContext>,
     ) -> Result<Json, CallError> {
-        let with_meta = |params| self.with_meta_and(params, trace);
-        let mut result = self.lane.request(method, &with_meta(params.clone()), limits).await?;
+        let mut result =
+            self.lane.request(method, &with_members(&params, meta, ""), limits).await?;
         for _ in 0..MAX_ROUNDS {
             let Some(answers) = self.answers(&result, None).await? else { return Ok(result) };
-            let mut params = params.clone();
-            params.insert("inputResponses", answers.responses);
-            if let Some(state) = answers.state {
-                params.insert("requestState", state);
-            }
-            result = self.lane.request(method, &with_meta(params), limits).await?;
+            let params = with_members(&params, meta, &answers.members());
+            result = self.lane.request(method, &params, limits).await?;
         }
         self.complete(result)
-    }
-
-    /// Returns the `_meta` and further members of a request that are passed on as they are: if both
-    /// the client and the server answer and send requests for input as results (2026-07-28).
-    pub(super) fn relayed_meta<'a>(&self, relay: Option<Relay<'a>>) -> Option<(&'a str, &'a str)> {
-        let relay = relay.filter(|_| self.meta.is_some())?;
-        Some((relay.meta?, relay.more))
     }
 
     /// Like [`request`](Self::request), for a relay.
@@ -92,37 +82,37 @@ impl Connection {
         relay: Option<Relay<'_>>,
         trace: Option<&SpanContext>,
     ) -> Result<Json, CallError> {
-        let Some((meta, more)) = self.relayed_meta(relay) else {
-            return self.traced_request(method, params, limits, trace).await;
-        };
-        let meta = &with_trace(meta, trace);
-        let mut json = serde_json::to_string(&params).unwrap_or_default();
-        // The parameters are never empty.
-        json.truncate(json.len().saturating_sub(1));
-        for part in [",\"_meta\":{", meta, "}", if more.is_empty() { "" } else { "," }, more, "}"] {
-            json.push_str(part);
+        let Carried { meta, more, relays_input } = self.carried(relay)?;
+        let meta = &with_trace(&meta, trace);
+        if !relays_input {
+            return self.request_with(meta, method, params, limits).await;
         }
-        let params = RawValue::from_string(json);
-        let params = params.map_err(|_| CallError::Unreadable { body: String::new() })?;
-        self.lane.request(method, &params, limits).await
+        self.lane.request(method, &with_members(&params, meta, more), limits).await
     }
 
-    pub(super) fn with_meta(&self, params: BTreeMap<&str, Box<RawValue>>) -> Box<RawValue> {
-        self.with_meta_and(params, None)
+    pub(super) fn with_meta(&self, params: &BTreeMap<&str, Box<RawValue>>) -> Box<RawValue> {
+        with_members(params, self.own_meta(), "")
     }
+}
 
-    fn with_meta_and(
-        &self,
-        mut params: BTreeMap<&str, Box<RawValue>>,
-        trace: Option<&SpanContext>,
-    ) -> Box<RawValue> {
-        if self.meta.is_some() || trace.is_some() {
-            let own = self.meta.as_ref().map_or("", |meta| &meta.members);
-            let meta = format!("{{{}}}", with_trace(own, trace));
-            params.insert("_meta", RawValue::from_string(meta).unwrap_or_default());
+/// Adds the members of `_meta`, and further ones, to the parameters of a request.
+fn with_members(params: &BTreeMap<&str, Box<RawValue>>, meta: &str, more: &str) -> Box<RawValue> {
+    let mut json = serde_json::to_string(params).unwrap_or_default();
+    json.truncate(json.len().saturating_sub(1));
+    let mut add = |parts: &[&str]| {
+        if json.len() > 1 {
+            json.push(',');
         }
-        to_raw_value(&params).unwrap_or_default()
+        parts.iter().for_each(|part| json.push_str(part));
+    };
+    if !meta.is_empty() {
+        add(&["\"_meta\":{", meta, "}"]);
     }
+    if !more.is_empty() {
+        add(&[more]);
+    }
+    json.push('}');
+    RawValue::from_string(json).unwrap_or_default()
 }
 
 /// Adds a span to the members of `_meta`.

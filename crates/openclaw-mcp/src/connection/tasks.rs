@@ -272,12 +272,12 @@ impl Connection {
             ("inputResponses", to_raw_value(&responses).unwrap_or_default()),
         ]);
         let limits = TimeLimits { timeout: REQUEST, cap: REQUEST };
-        self.lane.request("tasks/update", &self.with_meta(params), limits).await.map(drop)
+        self.lane.request("tasks/update", &self.with_meta(&params), limits).await.map(drop)
     }
 
     /// The parameters of a request about a task.
     fn about_task(&self, id: &str) -> Box<RawValue> {
-        self.with_meta(BTreeMap::from([("taskId", to_raw_value(id).unwrap_or_default())]))
+        self.with_meta(&BTreeMap::from([("taskId", to_raw_value(id).unwrap_or_default())]))
     }
 }
 

@@ -81,6 +81,9 @@ pub enum CallError {
     /// The server requested input that was not provided.
     #[error("the server requested {0}")]
     AskedFor(String),
+    /// The call brings input along that the server cannot have requested. It was not sent.
+    #[error("the server has not requested any input")]
+    UnaskedInput,
     /// The server cancelled the task that executes the call.
     #[error("the server cancelled the task")]
     TaskCancelled,

@@ -171,7 +171,7 @@ async fn node_servers_execute_tasks_with_progress_and_input_and_complete_argumen
     let of = CompletionOf::Prompt("completable-prompt");
     let given = BTreeMap::from([("department".to_owned(), "Sales".to_owned())]);
     for server in ["local", "remote"] {
-        let completed = tools.complete(server, of, ("name", "E"), &given).await.unwrap();
+        let completed = tools.complete(server, of, ("name", "E"), &given, None).await.unwrap();
         assert_eq!(completed.values, ["Eve"]);
     }
     within(fleet.stop()).await;

@@ -167,6 +167,11 @@ impl Engine {
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
         let reply = session.ask(&id, || out.send(line.into_bytes()));
         let reply = reply.and_then(|line| serde_json::from_slice::<Value>(&line).ok());
+        if self.script.calls.ask == Some(Ask::ElicitationUrl) {
+            // The user has visited it meanwhile.
+            let visited = json!({ "elicitationId": "elicitation-1" });
+            out.send(notification("notifications/elicitation/complete", &visited));
+        }
         let part = |key| reply.as_ref().and_then(|reply| reply.get(key)).map(|it| (key, it));
         match part("result").or_else(|| part("error")) {
             Some((key, value)) => text_members(&json!({key: value}).to_string()),

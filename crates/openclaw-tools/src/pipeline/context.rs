@@ -110,4 +110,10 @@ pub struct Relay<'a> {
     pub meta: Option<&'a str>,
     /// Whether the client shows pages of MCP Apps: those get no boundaries, because no model reads them.
     pub shows_pages: bool,
+    /// The members of the client's `_meta` that are not the protocol's own, for a source that gets
+    /// our `_meta`, or none.
+    pub extra: &'a str,
+    /// The level of the log messages that the client wants, for a source that is told so with each
+    /// call and not by our `_meta`.
+    pub log_level: Option<&'a str>,
 }

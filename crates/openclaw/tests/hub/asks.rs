@@ -252,7 +252,8 @@ fn a_client_without_a_handshake_is_asked_by_results_whatever_the_server_speaks()
 
 #[test]
 fn a_client_without_a_handshake_that_cannot_be_asked_gets_results_with_a_type() {
-    for (script, gets_meta) in [(Script::new().modern(), true), (Script::new().legacy(), false)] {
+    const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+    for (script, is_modern) in [(Script::new().modern(), true), (Script::new().legacy(), false)] {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("record");
         let place = Place::with("one", &script.record(&record));
@@ -272,8 +273,9 @@ fn a_client_without_a_handshake_that_cannot_be_asked_gets_results_with_a_type() 
         let lines = std::fs::read_to_string(&record).unwrap();
         let lines: Vec<Value> = lines.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
         for line in lines.iter().filter(is_call) {
-            let own = &line["params"]["_meta"]["example.org/own"];
-            assert_eq!(*own == json!(7), gets_meta, "{line}");
+            let meta = &line["params"]["_meta"];
+            assert_eq!(meta["example.org/own"], 7, "{line}");
+            assert_eq!(meta.get(VERSION).is_some(), is_modern, "{line}");
         }
     }
 }

@@ -7,10 +7,12 @@
 mod apps;
 mod asks;
 mod bad_input;
+mod batches;
 mod clean;
 mod clients;
 #[path = "../common/mod.rs"]
 mod common;
+mod eras;
 mod floods;
 mod http;
 mod http_messages;
@@ -19,4 +21,5 @@ mod place;
 mod principals;
 mod results;
 mod skills;
+mod states;
 mod with_gateway;

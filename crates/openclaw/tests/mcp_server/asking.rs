@@ -224,9 +224,53 @@ fn a_client_without_a_handshake_is_asked_by_results() {
     again["requestState"] = first["requestState"].clone();
     let second = client.ask("tools/call", again.clone()).unwrap();
     assert!(text(&second).contains("done"), "{second}");
-    let third = client.ask("tools/call", again).unwrap();
-    assert_eq!(third["isError"], true, "a run is not started twice: {third}");
+    let third = client.ask("tools/call", again).unwrap_err();
+    assert_eq!(third["code"], -32602, "a run is not started twice: {third}");
     assert_eq!(client.close(), 0);
+}
+
+#[test]
+fn a_request_that_continues_no_run_is_refused_and_starts_none() {
+    let model = model("mcp_x_write");
+    let place = writing(&model, "deny");
+    let mut client = Client::spawn(&place, &[]);
+    let (call, first) = order_and_be_asked(&mut client);
+    let (key, _) = first["inputRequests"].as_object().unwrap().iter().next().unwrap();
+    let answer = json!({ "action": "accept", "content": { "decision": "allow once" } });
+    let mut again = call;
+    again["inputResponses"] = json!({ key.as_str(): answer });
+    let state = first["requestState"].as_str().unwrap();
+    let mut other = again.clone();
+    other["requestState"] = json!(state);
+    other["arguments"]["message"] = json!("write something else");
+    let mut wrong = vec![again.clone(), other];
+    for state in ["", "openclaw-hub:0", &format!("{state}x"), &state[1..]] {
+        let mut altered = again.clone();
+        altered["requestState"] = json!(state);
+        wrong.push(altered);
+    }
+    let mut other_tool = again.clone();
+    other_tool["name"] = json!("list_openclaw_sessions");
+    other_tool["arguments"] = json!({});
+    other_tool["requestState"] = json!(state);
+    wrong.push(other_tool);
+    for wrong in wrong {
+        let refused = client.ask("tools/call", wrong).unwrap_err();
+        assert_eq!(refused["code"], -32602, "{refused}");
+    }
+    // Input that is missing is asked for again.
+    again["requestState"] = json!(state);
+    let mut without = again.clone();
+    without["inputResponses"] = json!({});
+    let asked = client.ask("tools/call", without).unwrap();
+    assert_eq!(asked["inputRequests"], first["inputRequests"], "{asked}");
+    again["requestState"] = asked["requestState"].clone();
+    let done = client.ask("tools/call", again).unwrap();
+    assert!(text(&done).contains("done"), "{done}");
+    let sessions = client
+        .ask("tools/call", json!({ "name": "list_openclaw_sessions", "_meta": meta(json!({})) }));
+    let sessions = sessions.unwrap()["structuredContent"]["sessions"].clone();
+    assert_eq!(sessions.as_array().unwrap().len(), 1, "{sessions}");
 }
 
 #[test]

@@ -47,6 +47,14 @@ fn wrong_arguments_are_reported_and_nothing_is_run() {
         ("tools/call", json!({ "name": "order_openclaw", "arguments": [] }), -32602),
         ("nope/x", json!({}), -32601),
         ("prompts/get", json!({ "name": "x" }), -32601),
+        ("prompts/list", json!({}), -32601),
+        ("completion/complete", completion(), -32601),
+        ("completion/complete", json!({}), -32601),
+        ("logging/setLevel", json!({ "level": "info" }), -32601),
+        ("logging/setLevel", json!({}), -32601),
+        ("resources/subscribe", json!({ "uri": "a:b" }), -32601),
+        ("resources/unsubscribe", json!({ "uri": "a:b" }), -32601),
+        ("resources/read", json!({}), -32602),
     ] {
         let error = client.ask(method, params).unwrap_err();
         assert_eq!(error["code"], code, "{error}");
@@ -55,6 +63,12 @@ fn wrong_arguments_are_reported_and_nothing_is_run() {
     let list = client.call("list_openclaw_sessions", json!({}));
     assert_eq!(list["structuredContent"]["sessions"], json!([]));
     assert_eq!(client.close(), 0);
+}
+
+/// The parameters of `completion/complete`.
+fn completion() -> Value {
+    let prompt = json!({ "type": "ref/prompt", "name": "x" });
+    json!({ "ref": prompt, "argument": { "name": "a", "value": "" } })
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
 use openclaw_budget::ByteBudget;
+use openclaw_config::LogLevel;
 use openclaw_trace::SpanContext;
 use tokio::time::sleep;
 
@@ -49,17 +50,62 @@ pub(super) async fn legacy(
     line: &CallLine<'_>,
     headers: &HeaderMap,
 ) -> Option<Response<HubBody>> {
+    let (running, asking) = match start(session, line, headers)? {
+        Ok(started) => started,
+        Err(NotStarted { status, id, error }) => return Some(json(status, id, error)),
+    };
+    Some(reply(line.id, running, asking).await)
+}
+
+/// Like [`legacy`], for a call in a batch: its replies are sent together, so it is not asked for
+/// anything meanwhile. Returns the message, unless the call is cancelled.
+pub(super) async fn in_batch(
+    session: &Arc<HubSession>,
+    line: &CallLine<'_>,
+    headers: &HeaderMap,
+) -> Option<Option<Vec<u8>>> {
+    let (mut running, _asking) = match start(session, line, headers)? {
+        Ok(started) => started,
+        Err(NotStarted { id, error, .. }) => return Some(Some(error.into_message(id))),
+    };
+    loop {
+        match running.step().await {
+            CallStep::Done(reply) => return Some(Some(reply.into_message(line.id))),
+            CallStep::Cancelled => return Some(None),
+            // Without an answer, the question is declined.
+            CallStep::Ask(..) | CallStep::Tell(..) | CallStep::Pause(_) => {}
+        }
+    }
+}
+
+/// The reply to a call that is not started.
+struct NotStarted<'a> {
+    status: StatusCode,
+    /// As JSON.
+    id: &'a str,
+    error: HubReply,
+}
+
+/// Starts the call of a client with a session.
+fn start<'a>(
+    session: &Arc<HubSession>,
+    line: &CallLine<'a>,
+    headers: &HeaderMap,
+) -> Option<Result<(RunningCall, Asking), NotStarted<'a>>> {
     let client = session.client();
-    let (answers, events) = ReplyingTask::new(client.abilities());
+    // The session knows the level of its log messages.
+    let (answers, events) = ReplyingTask::new(client.abilities(), Some(LogLevel::Debug));
     let guard = match session.begin(line.id, &answers) {
         Ok(guard) => guard,
         Err(CallRefusal::IdInUse) => {
-            let error = HubReply::error(INVALID_REQUEST, "the id is in use by another request");
-            return Some(json(StatusCode::BAD_REQUEST, "null", error));
+            let words = "the id is in use by another request";
+            let error = HubReply::error(INVALID_REQUEST, words);
+            return Some(Err(NotStarted { status: StatusCode::BAD_REQUEST, id: "null", error }));
         }
         Err(CallRefusal::TooMany) => {
             let error = HubReply::error(BUSY, "too many calls of this session are in progress");
-            return Some(json(StatusCode::TOO_MANY_REQUESTS, line.id, error));
+            let (status, id) = (StatusCode::TOO_MANY_REQUESTS, line.id);
+            return Some(Err(NotStarted { status, id, error }));
         }
     };
     // Earlier clients do not expect an event without data.
@@ -88,7 +134,7 @@ pub(super) async fn legacy(
         }
     };
     let asking = Asking::Session { session: Arc::clone(session), call: guard, can_pause };
-    Some(reply(line.id, running, asking).await)
+    Some(Ok((running, asking)))
 }
 
 /// Handles the call of a client without a session.
@@ -104,20 +150,10 @@ pub(super) async fn modern(
     if let Err(problem) = check_headers(client, &request, headers).await {
         return json(StatusCode::BAD_REQUEST, id, HubReply::error(HEADER_MISMATCH, &problem));
     }
-    let Some(mut modern) = request.modern.take() else { unreachable!("checked by the caller") };
-    let parked = modern.state.as_deref().and_then(|state| client.take_parked(state));
-    let running = match parked {
-        Some(parked) => match parked.continued(&mut modern.responses) {
-            Ok(running) => running,
-            Err(error) => return json(StatusCode::OK, id, error),
-        },
-        None => {
-            let abilities = modern.abilities;
-            request.modern = Some(modern);
-            RunningCall::start(client, request, abilities)
-        }
-    };
-    reply(id, running, Asking::Result).await
+    match RunningCall::answered(client, request) {
+        Ok(running) => reply(id, running, Asking::Result).await,
+        Err(instead) => json(StatusCode::OK, id, instead),
+    }
 }
 
 /// Checks the arguments that are also sent as headers.

@@ -4,6 +4,7 @@
 //! `rmcp`. The caller has checked `Host`, `Origin` and the token, and says whose requests these are.
 //! What a principal opens, nobody else can use, and it ends when the token is revoked.
 
+mod batches;
 mod body;
 mod call;
 mod revocation;
@@ -35,6 +36,7 @@ use super::memory::{MAX_MESSAGE, MAX_PARSED, MAX_SMALL, for_parsing, too_large};
 use super::options::HubClientOptions;
 use super::reply::{HubReply, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION};
 use super::{Hub, HubCaller};
+use crate::era::EraServer;
 use body::BodyError;
 pub use body::HubBody;
 use revocation::Revocations;
@@ -60,7 +62,7 @@ static NAME: HeaderName = HeaderName::from_static("mcp-name");
 /// Serves clients over HTTP.
 pub struct HubHttp {
     hub: Arc<Hub>,
-    rmcp: StreamableHttpService<Handler, LocalSessionManager>,
+    rmcp: StreamableHttpService<EraServer<Handler>, LocalSessionManager>,
     sessions: Arc<Sessions>,
     stateless: StatelessClients,
     revocations: Revocations,
@@ -84,8 +86,11 @@ impl HubHttp {
         config.max_request_body_bytes = MAX_PARSED;
         // The gateway checks both, for all its paths.
         let config = config.disable_allowed_hosts().disable_allowed_origins();
-        let rmcp =
-            StreamableHttpService::new(|| Ok(Handler::of_request()), Arc::clone(&manager), config);
+        let rmcp = StreamableHttpService::new(
+            || Ok(EraServer(Handler::of_request())),
+            Arc::clone(&manager),
+            config,
+        );
         let sessions = Arc::new(Sessions::new(manager));
         let (stateless, revocations) = (StatelessClients::default(), Revocations::default());
         Self { hub, rmcp, sessions, stateless, revocations }
@@ -179,6 +184,12 @@ impl HubHttp {
                 IncomingMessage::Cancel(id) if session.cancel(id) => return accepted(),
                 _ => {}
             }
+        }
+        if let (IncomingMessage::Batch, Some(session)) = (&message, &session)
+            && session.client().has_batches()
+            && is_for_call(&parts.headers)
+        {
+            return Box::pin(self.batch(session, &parts, &body)).await;
         }
         if let Some(error) = not_a_message(&message)
             && is_for_call(&parts.headers)

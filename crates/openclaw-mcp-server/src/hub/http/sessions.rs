@@ -289,9 +289,15 @@ impl AskableClient for SessionCalls {
     }
 
     fn log(&self, message: &Value) {
-        if let Some(call) = self.newest() {
+        if let Some(call) = self.newest()
+            && self.client.wants_log(message)
+        {
             call.log(message);
         }
+    }
+
+    fn visited(&self, id: &str) {
+        self.client.visited(id);
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use openclaw_content::{Source, Text, Untrusted, clean_line, label};
 use openclaw_oauth::error::AuthError;
-use openclaw_tools::{Content, OutcomeDetails, ResourceLink, ToolFailure, ToolOutcome};
+use openclaw_tools::{Content, OutcomeDetails, RefusedBy, ResourceLink, ToolFailure, ToolOutcome};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -188,6 +188,13 @@ pub fn call_failed(error: CallError, origin: ResponseOrigin<'_>) -> ToolOutcome 
             (ToolFailure::Protocol, format!("{server} cancelled the task that executes the call."))
         }
         CallError::AskedFor(what) => (ToolFailure::Protocol, format!("{server} requested {what}.")),
+        CallError::UnaskedInput => {
+            let words = "has not requested the input of this request. Nothing was called.";
+            let mut refused =
+                failure(ToolFailure::Denied, format!("{server} {words}"), Some(origin));
+            refused.details.refused = Some(RefusedBy::UnaskedInput);
+            return refused;
+        }
         CallError::Unreachable(unreachable) => (
             ToolFailure::Unavailable,
             format!("{server} is not available: {}.", unreachable.problem),

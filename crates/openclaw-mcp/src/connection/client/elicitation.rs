@@ -22,7 +22,12 @@ const LABEL_CHARS: usize = 1_000;
 pub(super) struct Elicitation {
     pub(super) message: String,
     pub(super) wanted: ElicitationKind,
+    /// The id of a URL.
+    pub(super) id: Option<String>,
 }
+
+/// Maximum length of an id, in bytes; a longer one is ignored.
+pub(super) const MAX_ID: usize = 256;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -35,6 +40,8 @@ struct Params {
     requested_schema: Option<Value>,
     #[serde(default)]
     url: Option<String>,
+    #[serde(default)]
+    elicitation_id: Option<String>,
 }
 
 impl Elicitation {
@@ -46,6 +53,7 @@ impl Elicitation {
     pub(super) fn parse(params: Value) -> Result<Self, &'static str> {
         let params: Params = serde_json::from_value(params)
             .map_err(|_| "an elicitation without a valid `message`")?;
+        let mut id = None;
         let wanted = match params.mode.as_deref().unwrap_or("form") {
             "form" => {
                 let schema = params.requested_schema.filter(Value::is_object);
@@ -54,12 +62,13 @@ impl Elicitation {
             }
             "url" => {
                 let url = params.url.ok_or("an elicitation without a `url`")?;
+                id = params.elicitation_id.filter(|id| id.len() <= MAX_ID);
                 ElicitationKind::Visit(visitable(&url)?.into())
             }
             _ => return Err("an elicitation of an unsupported mode"),
         };
         let message = clean_line(Untrusted::new(&params.message), LOG_CHARS);
-        Ok(Self { message, wanted })
+        Ok(Self { message, wanted, id })
     }
 }
 
@@ -70,7 +79,7 @@ impl Elicitation {
 pub(crate) fn sanitized_elicitation(
     params: Value,
 ) -> Result<(String, ElicitationKind), &'static str> {
-    Elicitation::parse(params).map(|Elicitation { message, wanted }| (message, wanted))
+    Elicitation::parse(params).map(|Elicitation { message, wanted, .. }| (message, wanted))
 }
 
 /// Sanitizes the labels of a form. Names and values are part of the answer, and must stay as they are.

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use openclaw_content::{Untrusted, clean_line};
 use rmcp::model::{
-    ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult,
-    ElicitRequestParams, ElicitResult, ElicitationAction, ErrorCode, ErrorData, Extensions,
-    ListRootsResult, LoggingLevel, LoggingMessageNotificationParam,
+    ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomNotification,
+    CustomRequest, CustomResult, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorCode,
+    ErrorData, Extensions, ListRootsResult, LoggingLevel, LoggingMessageNotificationParam,
     ResourceUpdatedNotificationParam,
 };
 use rmcp::service::{NotificationContext, RequestContext};
@@ -14,6 +14,7 @@ use rmcp::{ClientHandler, RoleClient};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::elicitation::MAX_ID;
 use super::input::to_json;
 use super::{ClientSide, LOG_CHARS};
 use crate::server::limiter::Limiter;
@@ -161,6 +162,21 @@ impl ClientHandler for ClientSide {
             LoggingLevel::Debug => tracing::debug!(%server, "log: {text}"),
             LoggingLevel::Info | LoggingLevel::Notice => tracing::info!(%server, "log: {text}"),
             _ => tracing::warn!(%server, "log: {text}"),
+        }
+    }
+
+    async fn on_custom_notification(
+        &self,
+        notification: CustomNotification,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let CustomNotification { method, params, .. } = notification;
+        let id = params.as_ref().and_then(|params| params.get("elicitationId")?.as_str());
+        if let Some(downstream) = &self.shared.host.downstream
+            && method == "notifications/elicitation/complete"
+            && let Some(id) = id.filter(|id| id.len() <= MAX_ID)
+        {
+            downstream.visited(&self.shared.server, id);
         }
     }
 

@@ -26,6 +26,8 @@ pub struct ElicitationRequest {
     pub message: String,
     /// The kind of input.
     pub wanted: ElicitationKind,
+    /// The id by which the server reports that a URL was visited (2025-11-25).
+    pub id: Option<String>,
 }
 
 impl ElicitationRequest {
@@ -102,6 +104,9 @@ pub trait Sampler: Send + Sync + 'static {
 pub trait Downstream: Send + Sync + 'static {
     /// Receives a log message: the parameters of `notifications/message`. Must not block.
     fn logged(&self, server: &str, calls: &[CallInProgress], message: &Value);
+
+    /// Receives the id of an elicitation whose URL was visited. Must not block.
+    fn visited(&self, server: &str, id: &str);
 
     /// Receives a change of a watched resource. Must not block.
     fn updated(&self, server: &str, uri: &str);

@@ -65,10 +65,10 @@ impl ClientSide {
             tracing::info!(server = %self.shared.server, "declined an elicitation: no user");
             return ElicitResult::new(ElicitationAction::Decline);
         };
-        let Elicitation { message, wanted } = asked;
+        let Elicitation { message, wanted, id } = asked;
         let (server, occasion) = (self.shared.server.clone(), self.shared.work.about(work));
         let calls = occasion.callers.clone();
-        let question = ElicitationRequest { server, calls, message, wanted };
+        let question = ElicitationRequest { server, calls, message, wanted, id };
         let _thinking = self.thinking();
         let answer = tokio::select! {
             biased;

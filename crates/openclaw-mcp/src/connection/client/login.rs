@@ -21,7 +21,7 @@ impl LoginPrompt for ClientSide {
                 }
             };
             let wanted = ElicitationKind::Visit(url.into());
-            let answer = self.elicit(Elicitation { message, wanted }, None).await;
+            let answer = self.elicit(Elicitation { message, wanted, id: None }, None).await;
             match answer.action {
                 // The browser calls back, which ends this future. A user who accepted and left does
                 // not keep the call waiting forever.
