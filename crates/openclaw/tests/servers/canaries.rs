@@ -356,6 +356,7 @@ const ALONE: &[&[&str]] = &[
     &["config", "unset", "mcp.servers.none"],
     &["config", "edit"],
     &["approvals", "list"],
+    &["approvals", "show"],
     &["approvals", "allow", "exec", "git", "status"],
     &["approvals", "revoke", "none"],
     &["gateway", "logs"],
