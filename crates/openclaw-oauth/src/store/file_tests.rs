@@ -214,7 +214,13 @@ async fn a_pipe_or_a_folder_in_place_of_the_file_is_an_error_without_blocking() 
     assert!(state.error().await.contains("not a regular file"));
     assert!(state.store().version(&state.key).await.is_err());
     assert_eq!(state.store().list().await.unwrap().damaged.len(), 1);
-    // A login replaces it.
+    // A login does not replace it.
+    let store = state.store();
+    let lease = store.lock(&state.key, SOON).await.unwrap();
+    let error = store.save(&lease, &grant("two")).await.unwrap_err().to_string();
+    assert!(error.ends_with("not a regular file"), "{error}");
+    drop(lease);
+    std::fs::remove_file(state.file()).unwrap();
     state.save(&state.store(), "two").await;
     state.assert_token("two").await;
     std::fs::remove_file(state.file()).unwrap();
