@@ -169,6 +169,6 @@ impl HubClient {
 
     fn relaying<'a>(&self, meta: Option<&'a str>, more: &'a str) -> CallOptions<'a> {
         let relay = Relay { wraps: self.options.wrap, more, meta };
-        CallOptions { relay: Some(relay), ..CallOptions::default() }
+        CallOptions { relay: Some(relay), client: Some(self.number()), ..CallOptions::default() }
     }
 }

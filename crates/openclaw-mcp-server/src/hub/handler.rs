@@ -176,7 +176,11 @@ impl Handler {
             session: Some(scope.session()),
             who: &who,
             consent: Consent::Ask { approver: &approver, fallback },
-            options: CallOptions { relay: Some(relay), ..CallOptions::default() },
+            options: CallOptions {
+                relay: Some(relay),
+                client: Some(client.number()),
+                ..CallOptions::default()
+            },
             begun: None,
             trace: trace.as_ref(),
         };

@@ -102,6 +102,7 @@ impl Hub {
     /// Creates a hub. `asks` must be the one that the fleet was started with.
     pub fn new(fleet: Arc<Fleet>, agents: Arc<dyn Agents>, asks: Arc<Asks>) -> Arc<Self> {
         let (parked, next_client) = (Parked::default(), AtomicU64::new(1));
+        asks.separates_by(&fleet);
         Arc::new(Self { fleet, agents, asks, parked, next_client })
     }
 
