@@ -79,6 +79,8 @@ pub struct ServerOptions {
     pub max_result_chars: usize,
     /// Whether the server supports concurrent calls.
     pub supports_parallel_tool_calls: bool,
+    /// Whether each client of the hub has a connection of its own to it.
+    pub per_client: bool,
     /// Whether the program refuses to start without it.
     pub required: bool,
     /// URIs of resources that are added to the context of every conversation.

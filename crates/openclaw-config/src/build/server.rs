@@ -40,6 +40,7 @@ impl Default for ServerOptions {
             rate_limit: NonZeroU32::new(small(DEFAULT_RATE_LIMIT)),
             max_result_chars: small(DEFAULT_MAX_RESULT_CHARS) as usize,
             supports_parallel_tool_calls: true,
+            per_client: false,
             required: false,
             resources: Vec::new(),
             sampling: SamplingSettings {
@@ -123,6 +124,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             rate_limit,
             max_result_chars,
             supports_parallel_tool_calls,
+            per_client,
             required,
             resources,
             sampling,
@@ -173,6 +175,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             self.number("maxResultChars", max_result_chars, DEFAULT_MAX_RESULT_CHARS);
         let parallel = supports_parallel_tool_calls;
         let supports_parallel_tool_calls = self.flag("supportsParallelToolCalls", parallel, true);
+        let per_client = self.flag("perClient", per_client, false);
         let required = self.flag("required", required, false);
         let resources = self.resources(resources);
         let sampling = self.sampling(sampling);
@@ -206,6 +209,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             rate_limit: NonZeroU32::new(small(rate_limit)),
             max_result_chars: small(max_result_chars) as usize,
             supports_parallel_tool_calls,
+            per_client,
             required,
             resources,
             sampling,

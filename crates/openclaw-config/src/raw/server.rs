@@ -58,6 +58,9 @@ section! {
         max_result_chars: Whole<100, 100_000_000> = "maxResultChars",
         /// Whether the server supports concurrent calls (true).
         supports_parallel_tool_calls: bool = "supportsParallelToolCalls",
+        /// Whether each client of the hub gets a process of its own (false). For local servers that ask
+        /// the user or the model, or for roots, while they work for several clients.
+        per_client: bool = "perClient",
         /// Whether the program refuses to start without this server (false).
         required: bool = "required",
         /// URIs of resources that are added to the context of every conversation.

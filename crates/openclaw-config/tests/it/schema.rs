@@ -21,7 +21,7 @@ fn good_servers() -> Vec<Value> {
         json!({ "command": "a", "transport": "stdio", "restartOnCrash": false, "maxRestarts": 0, "lazy": true }),
         json!({ "command": "a", "toolPrefix": "p", "tools": { "allow": ["*"], "deny": [] }, "approval": "never" }),
         json!({ "command": "a", "rateLimit": 0, "maxResultChars": 100, "required": true, "enabled": false }),
-        json!({ "command": "a", "timeout": 30000.0, "supportsParallelToolCalls": false, "codex": { "x": 1 } }),
+        json!({ "command": "a", "timeout": 30000.0, "supportsParallelToolCalls": false, "perClient": true, "codex": { "x": 1 } }),
         json!({ "url": "https://x", "headers": { "A": "b" }, "transport": "sse", "proxy": "none" }),
         json!({ "url": "https://x", "apiKey": "secret://env/A", "tls": { "caFile": "a", "verify": true } }),
         json!({ "url": "https://x", "auth": "oauth", "oauth": { "scope": "a b", "anything": 1 } }),

@@ -42,6 +42,7 @@ const EVERYTHING: CallOptions<'_> = CallOptions {
     unlimited: true,
     max_chars: None,
     permission: PermissionMode::Configured,
+    client: None,
     relay: None,
 };
 

@@ -178,6 +178,9 @@ pub fn status_rows(
         ("Latency p50", ms(status.p50_ms)),
         ("Latency p95", ms(status.p95_ms)),
     ]);
+    if let Some(count) = status.client_connections {
+        rows.push(("Per client", format!("yes, {count} connected")));
+    }
     if let Some(error) = &status.last_error {
         rows.push(("Last error", clean(&error.message, TEXT_CHARS)));
         rows.extend(error.hint.iter().map(|hint| ("Hint", clean(hint, TEXT_CHARS))));

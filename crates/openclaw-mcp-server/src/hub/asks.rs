@@ -8,13 +8,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::future::ready;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use futures_util::future::BoxFuture;
 use openclaw_content::clean_json;
 use openclaw_mcp::connection::client::{
     CallInProgress, Downstream, ElicitationAnswer, ElicitationRequest, SamplingRequest,
 };
+use openclaw_mcp::fleet::Fleet;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
@@ -45,6 +46,8 @@ pub struct Asks {
     /// The URLs that clients were asked to visit, newest first.
     visits: Mutex<VecDeque<Visit>>,
     next: AtomicU64,
+    /// The servers, which the clients of one can be separated at.
+    fleet: OnceLock<Weak<Fleet>>,
 }
 
 /// A URL that a client was asked to visit.
@@ -61,8 +64,8 @@ struct Visit {
 impl Default for Asks {
     fn default() -> Self {
         let (updates, next) = (broadcast::Sender::new(MAX_UPDATES), AtomicU64::new(1));
-        let (calls, listeners, visits) = Default::default();
-        Self { calls, listeners, updates, visits, next }
+        let (calls, listeners, visits, fleet) = Default::default();
+        Self { calls, listeners, updates, visits, next, fleet }
     }
 }
 
@@ -121,6 +124,24 @@ impl Asks {
         CallScope { asks: Arc::clone(self), session }
     }
 
+    /// Sets the servers, whose clients are separated when it is unclear which one is asked.
+    pub(super) fn separates_by(&self, fleet: &Arc<Fleet>) {
+        let _ = self.fleet.set(Arc::downgrade(fleet));
+    }
+
+    /// Records that a request of a server was refused, because it is unclear whom it concerns.
+    fn refused(&self, server: &str, what: &str) {
+        tracing::warn!(server, "refused {what}: {UNCLEAR}");
+        let fleet = self.fleet.get().and_then(Weak::upgrade);
+        if fleet.is_some_and(|fleet| fleet.separate_clients(server)) {
+            tracing::warn!(
+                server,
+                "from now on, each client of the hub gets a process of its own of this server; set \
+                 `perClient: true` in its entry to do so from the start"
+            );
+        }
+    }
+
     /// Subscribes to changes of resources.
     pub(super) fn updates(&self) -> broadcast::Receiver<Updated> {
         self.updates.subscribe()
@@ -143,7 +164,7 @@ impl Asks {
             Concerned::NoClient => return None,
             Concerned::Client(client, _) => client,
             Concerned::Unclear => {
-                refused(&asked.server, "an elicitation");
+                self.refused(&asked.server, "an elicitation");
                 return Some(Box::pin(ready(ElicitationAnswer::Cancel)));
             }
         };
@@ -193,7 +214,7 @@ impl Asks {
             Concerned::NoClient => return None,
             Concerned::Client(client, wraps) => (client, wraps),
             Concerned::Unclear => {
-                refused(&asked.server, "a sampling request");
+                self.refused(&asked.server, "a sampling request");
                 return Some(Box::pin(ready(Err(UNCLEAR.to_owned()))));
             }
         };
@@ -291,18 +312,21 @@ impl Downstream for Asks {
         let _ = self.updates.send(Updated { server: server.to_owned(), uri: uri.to_owned() });
     }
 
-    fn roots<'a>(&'a self, calls: &'a [CallInProgress]) -> BoxFuture<'a, Option<Value>> {
+    fn roots<'a>(
+        &'a self,
+        server: &str,
+        calls: &'a [CallInProgress],
+    ) -> BoxFuture<'a, Option<Value>> {
         let concerned = self.concerned(calls);
+        if matches!(concerned, Concerned::Unclear) {
+            self.refused(server, "to ask a client for its roots");
+        }
         let question = ClientQuestion { method: ROOTS, params: json!({}) };
         Box::pin(async move {
             let Concerned::Client(client, _) = concerned else { return None };
             ask_if_able(&*client, question).await.ok()
         })
     }
-}
-
-fn refused(server: &str, what: &str) {
-    tracing::warn!(server, "refused {what}: {UNCLEAR}");
 }
 
 #[cfg(test)]
@@ -378,7 +402,7 @@ mod tests {
             assert_eq!(asks.elicit(&asked).unwrap().await, ElicitationAnswer::Cancel, "{calls:?}");
             let (server, agents, calls) = ("x".to_owned(), Vec::new(), asked.calls);
             asks.logged("x", &calls, &json!({ "data": "secret" }));
-            assert!(asks.roots(&calls).await.is_none());
+            assert!(asks.roots("x", &calls).await.is_none());
             let asked = SamplingRequest { server, agents, calls, params: json!({}) };
             assert_eq!(asks.sample(&asked).unwrap().await, Err(UNCLEAR.to_owned()));
         }

@@ -201,6 +201,11 @@ impl HubClient {
         Some((fallback, self.hub.agent_tools(&self.agent)?))
     }
 
+    /// Its number, by which it has connections of its own.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
     pub(super) fn agent_id(&self) -> &str {
         &self.agent
     }
@@ -543,6 +548,7 @@ impl Drop for HubClient {
     fn drop(&mut self) {
         let uris: Vec<String> = lock(&self.subscriptions).servers.keys().cloned().collect();
         uris.iter().for_each(|uri| self.unsubscribe(uri));
+        self.hub.fleet.end_client(self.number);
     }
 }
 

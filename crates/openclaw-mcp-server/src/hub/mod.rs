@@ -131,6 +131,7 @@ impl Hub {
     pub fn new(fleet: Arc<Fleet>, agents: Arc<dyn Agents>, asks: Arc<Asks>) -> Arc<Self> {
         let (parked, seal) = (Parked::default(), StateSeal::default());
         let (next_client, own_names) = (AtomicU64::new(1), Mutex::default());
+        asks.separates_by(&fleet);
         Arc::new(Self { fleet, agents, asks, parked, seal, next_client, own_names })
     }
 

@@ -121,7 +121,7 @@ pub(crate) fn call<'a>(
     async move {
         let (member, server) = (&*tool.member, tool.server());
         let origin = ResponseOrigin::of(tool.source());
-        let usable = match usable(member).await {
+        let usable = match usable(member, call.options.client).await {
             Ok(usable) => usable,
             Err((kind, words)) => {
                 return Executed::Done(results::failure(kind, words, Some(origin)));
@@ -261,13 +261,21 @@ pub(crate) fn describe_error(span: &Span, error: &CallError) {
     }
 }
 
-/// Waits for the turn of this call and for a connection to the server.
-pub(crate) async fn usable(member: &FleetMember) -> Result<Usable<'_>, (ToolFailure, String)> {
+/// Waits for the turn of this call and for a connection to the server: that of all, or that of this
+/// client.
+pub(crate) async fn usable(
+    member: &FleetMember,
+    client: Option<u64>,
+) -> Result<Usable<'_>, (ToolFailure, String)> {
     let server = &member.server;
     let turn = server.turn(member.limits.cap).await.map_err(|_| {
         let words = format!("Too many calls are queued for MCP server '{}'.", server.name());
         (ToolFailure::Unavailable, words)
     })?;
+    let own = server.of_client(client).map_err(|words| (ToolFailure::Unavailable, words))?;
+    // The checks were made against the connection of all, which does not wait for this one.
+    let is_own = own.is_some();
+    let server = own.as_ref().unwrap_or(server);
     if let Some(live) = server.connected() {
         let has_waited = turn.is_some();
         return Ok(Usable { live, was_waited_for: false, has_waited, _turn: turn });
@@ -280,7 +288,7 @@ pub(crate) async fn usable(member: &FleetMember) -> Result<Usable<'_>, (ToolFail
         };
         (failure, unavailable.for_model())
     })?;
-    Ok(Usable { live, was_waited_for: true, has_waited: true, _turn: turn })
+    Ok(Usable { live, was_waited_for: !is_own, has_waited: true, _turn: turn })
 }
 
 /// Applies the consequences of a failure to later calls: a pause, or a required login.

@@ -102,7 +102,7 @@ impl AgentTools {
             .limiter
             .check(Instant::now())
             .map_err(|wait| CompletionError::Unavailable(limited(server, wait)))?;
-        let usable = bridge::usable(member).await;
+        let usable = bridge::usable(member, None).await;
         let usable = usable.map_err(|(_, words)| CompletionError::Unavailable(words))?;
         let connection = usable.live.connection();
         if !completes(connection) {

@@ -59,7 +59,10 @@ impl DirectCall {
         if watcher.is_some() || deadline.is_some() || tool.server().takes_turns() {
             return None;
         }
-        let live = tool.server().connected()?;
+        let live = match tool.server().of_client(options.client).ok()? {
+            Some(own) => own.connected()?,
+            None => tool.server().connected()?,
+        };
         let connection = live.connection();
         if tool.listed.task_support == TaskSupport::Required && connection.era() == Era::Legacy {
             return None;

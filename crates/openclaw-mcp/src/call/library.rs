@@ -446,7 +446,7 @@ async fn ask(
     let server = &member.server;
     let name = server.name().as_str();
     let origin = ResponseOrigin { server: name, tool: what };
-    let usable = match bridge::usable(member).await {
+    let usable = match bridge::usable(member, call.options.client).await {
         Ok(usable) => usable,
         Err((kind, words)) => return results::failure(kind, words, Some(origin)),
     };

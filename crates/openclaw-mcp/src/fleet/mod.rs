@@ -32,6 +32,7 @@ use crate::fleet::reload::{EndingServer, ReloadPlan};
 use crate::inventory::cache::Revision;
 use crate::server::dial::DialContext;
 use crate::server::live::LiveConnection;
+use crate::server::per_client;
 use crate::server::status::ServerState;
 use crate::server::supervisor::ServerSnapshot;
 use crate::server::{Ended, FleetContext, Server, StorageFolders};
@@ -158,6 +159,7 @@ impl Fleet {
             tries_again: setup.tries_again,
             start: setup.start,
             metrics: setup.services.metrics.clone(),
+            places: per_client::places(),
         };
         let (services, only) = (Arc::new(setup.services), setup.agent);
         let config = of_agent(config, only.as_deref());
@@ -263,6 +265,24 @@ impl Fleet {
     /// Returns all running servers, each once.
     pub fn servers(&self) -> Vec<Arc<Server>> {
         reload::servers(&self.agents.load())
+    }
+
+    /// Gives each client of the hub a connection of its own to the local servers of this name. Returns
+    /// whether that is new.
+    pub fn separate_clients(&self, server: &str) -> bool {
+        let servers = self.servers().into_iter().filter(|it| it.name().as_str() == server);
+        servers.filter(|it| it.separate_clients()).count() > 0
+    }
+
+    /// Ends the connections of a client of the hub that is gone.
+    pub fn end_client(&self, client: u64) {
+        // Outside a runtime, dropping them ends them.
+        let is_running = tokio::runtime::Handle::try_current().is_ok();
+        for own in self.servers().iter().filter_map(|server| server.take_client(client)) {
+            if is_running {
+                self.ending.spawn(async move { own.stop().await });
+            }
+        }
     }
 
     /// Connects to lazy servers that have no cached inventory: otherwise an agent would never see

@@ -31,6 +31,8 @@ pub(crate) struct SharedOptions {
     pub(crate) resources: BTreeSet<String>,
     /// The level of its log messages: the most verbose one.
     pub(crate) log_level: Option<LogLevel>,
+    /// Whether an agent gives each client of the hub a connection of its own.
+    pub(crate) per_client: bool,
 }
 
 impl SharedOptions {
@@ -48,6 +50,7 @@ impl SharedOptions {
             supports_parallel_tool_calls,
             resources,
             log_level,
+            per_client,
             // Per agent.
             tool_timeout: _,
             tool_prefix: _,
@@ -75,6 +78,7 @@ impl SharedOptions {
             one_at_a_time: !supports_parallel_tool_calls,
             resources: resources.iter().map(|uri| uri.as_str().to_owned()).collect(),
             log_level: *log_level,
+            per_client: *per_client,
         }
     }
 
@@ -90,6 +94,7 @@ impl SharedOptions {
             one_at_a_time,
             mut resources,
             log_level,
+            per_client,
         } = other;
         resources.extend(self.resources);
         Self {
@@ -105,6 +110,7 @@ impl SharedOptions {
                 .into_iter()
                 .flatten()
                 .min_by_key(|level| *level as u8),
+            per_client: self.per_client || per_client,
         }
     }
 }
@@ -133,6 +139,7 @@ mod tests {
             one_at_a_time: patient,
             resources: BTreeSet::from([format!("memo:{number}")]),
             log_level: Some(if patient { LogLevel::Error } else { LogLevel::Info }),
+            per_client: !patient,
         }
     }
 
@@ -150,6 +157,7 @@ mod tests {
             one_at_a_time: true,
             resources: ["memo:3", "memo:9"].map(str::to_owned).into(),
             log_level: Some(LogLevel::Info),
+            per_client: true,
         };
         assert_eq!(both, expected);
     }

@@ -8,6 +8,7 @@ mod health;
 pub mod limiter;
 pub mod live;
 pub mod log;
+pub(crate) mod per_client;
 pub mod status;
 pub mod supervisor;
 mod unavailable;
@@ -38,6 +39,7 @@ use crate::server::follow::Followed;
 use crate::server::limiter::Limiter;
 use crate::server::live::LiveConnection;
 use crate::server::log::ServerLog;
+use crate::server::per_client::ClientConnections;
 use crate::server::status::ServerState;
 use crate::server::supervisor::{ServerError, ServerSnapshot, StateChange, Supervisor};
 use crate::store::memory::{Memory, Remembered};
@@ -65,6 +67,8 @@ pub struct Server {
     series: Option<Arc<ServerSeries>>,
     /// A call was answered with 401, and none has succeeded since.
     was_refused: AtomicBool,
+    /// The connections of clients of the hub that do not use this one.
+    clients: ClientConnections,
     supervisor: Supervisor<LiveConnection>,
     snapshots: watch::Receiver<ServerSnapshot<LiveConnection>>,
 }
@@ -85,6 +89,8 @@ pub(crate) struct FleetContext {
     pub(crate) start: StartMode,
     /// Where servers are counted.
     pub(crate) metrics: Metrics,
+    /// Limits the connections of clients of the hub.
+    pub(crate) places: Arc<Semaphore>,
 }
 
 /// Where caches and logs are stored; `None` disables them.
@@ -117,7 +123,20 @@ impl Server {
         predecessors: Predecessors,
         common: &FleetContext,
     ) -> Self {
-        let users = Users::default();
+        Self::start_for(name, connection, upkeep, predecessors, common, &Users::default())
+    }
+
+    /// Like [`start`](Self::start), for these agents.
+    fn start_for(
+        name: ServerName,
+        connection: ServerConnection,
+        upkeep: SharedOptions,
+        predecessors: Predecessors,
+        common: &FleetContext,
+        users: &Users,
+    ) -> Self {
+        let users = users.clone();
+        let clients = ClientConnections::new(common, upkeep.per_client);
         let key = name.as_str();
         let memory = match &common.folders.catalogue {
             Some(folder) => Memory::of(folder, key, &connection),
@@ -207,6 +226,7 @@ impl Server {
             connection,
             context: common.context.clone(),
             cache,
+            clients,
             supervisor,
             snapshots,
         }
@@ -253,6 +273,7 @@ impl Server {
 
     /// Applies other settings without touching the connection or the calls in flight.
     pub(crate) fn keep(&self, mut upkeep: SharedOptions) {
+        self.keep_clients(&upkeep);
         upkeep.resources.extend(self.followed.resources());
         self.limiter.set(upkeep.rate_limit.map(std::num::NonZero::get));
         self.restart_limit.set(upkeep.restarts);
@@ -414,6 +435,6 @@ impl Server {
 
     /// Stops the server and waits until it is gone (L5).
     pub async fn stop(&self) {
-        self.supervisor.stop().await;
+        tokio::join!(self.supervisor.stop(), self.stop_clients());
     }
 }

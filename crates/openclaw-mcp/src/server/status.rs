@@ -58,6 +58,9 @@ pub struct ServerStatus {
     pub p50_ms: Option<f64>,
     /// The 95th percentile of the duration of a call, in milliseconds.
     pub p95_ms: Option<f64>,
+    /// The number of connections that clients of the hub have of their own; `None` if they use this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_connections: Option<usize>,
     /// The last error.
     pub last_error: Option<ServerError>,
 }
@@ -101,6 +104,7 @@ impl Server {
             errors: self.stats.errors(),
             p50_ms: self.stats.latency().p50().map(in_milliseconds),
             p95_ms: self.stats.latency().p95().map(in_milliseconds),
+            client_connections: self.is_per_client().then(|| self.client_connections()),
             last_error: snapshot.last_error,
             token_expires_at_ms: expires_at.map(|seconds| seconds.saturating_mul(1000)),
         }

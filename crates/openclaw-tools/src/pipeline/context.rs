@@ -90,6 +90,8 @@ pub struct CallOptions<'a> {
     pub max_chars: Option<usize>,
     /// The mode of the session, for calls of an agent.
     pub permission: PermissionMode,
+    /// The client of the hub that the call is made for, which may have connections of its own.
+    pub client: Option<u64>,
     /// Set if the caller passes the call on for a client of its own.
     pub relay: Option<Relay<'a>>,
 }

@@ -1,9 +1,13 @@
 //! What servers ask and report reaches the client that the call is made for.
 
-use openclaw_testkit::{Ask, Script, StdioClient, TestServer, Tool};
+use std::io::{BufRead as _, BufReader};
+
+use openclaw_testkit::{Ask, Script, StdioClient, TestServer, Tool, processes};
 use serde_json::{Value, json};
 
-use crate::common::rpc::meta;
+use crate::common::LONG;
+use crate::common::rpc::{meta, request};
+use crate::http;
 use crate::place::{Place, next, text};
 
 /// Calls a tool and answers the one request of the server. Returns that, and the reply.
@@ -86,6 +90,68 @@ fn a_question_that_may_be_for_another_client_is_cancelled() {
     // Now it is alone.
     let of_second = asked(&mut second);
     assert!(text(&answered(&mut second, &of_second, "Bob")).contains("Bob"));
+}
+
+/// Waits until no more than this many processes of the server run.
+fn until_at_most(place: &Place, most: usize) {
+    let script = place.path("one.script.json");
+    let left = processes::wait_until_none(LONG, || {
+        let running = processes::mentioning(script.to_str().unwrap());
+        if running.len() > most { running } else { Vec::new() }
+    });
+    assert_eq!(left, Vec::<u32>::new());
+}
+
+#[test]
+fn clients_with_a_process_each_are_both_asked_and_their_processes_end_with_them() {
+    let mut place = Place::new();
+    let script = Script::new().legacy().ask(Ask::Elicitation);
+    place.add("one", &script, json!({ "approval": "never", "perClient": true }));
+    let gateway = place.gateway();
+    let able = json!({ "elicitation": {} });
+    let mut first = place.hub_for(&["--no-wrap"], &able);
+    // The other one is a client over HTTP.
+    let session = http::session(&gateway, able);
+    let of_first = asked(&mut first);
+    let headers = [("Mcp-Session-Id", session.as_str()), ("Connection", "close")];
+    let call = request(2, "tools/call", http::echo("x"));
+    let stream = http::begin(&gateway, "/mcp?wrap=false", "POST", &headers, &call);
+    let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+    let question = lines.find(|line| line.contains("elicitation/create")).unwrap();
+    let question: Value = serde_json::from_str(question.trim_start_matches("data: ")).unwrap();
+    let answer = json!({ "action": "accept", "content": { "name": "Bob" } });
+    let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": answer }).to_string();
+    assert_eq!(http::send(&gateway, "POST", &headers[..1], &answer).status(), 202);
+    assert!(lines.any(|line| line.contains("Bob")), "the answer reaches the call that it is for");
+    assert!(text(&answered(&mut first, &of_first, "Ada")).contains("Ada"));
+    let status = place.command(&["mcp", "status", "one"]).output().unwrap();
+    let status = String::from_utf8(status.stdout).unwrap();
+    assert!(status.contains("yes, 2 connected"), "{status}");
+    assert!(http::send(&gateway, "DELETE", &headers[..1], "").status() < 300);
+    until_at_most(&place, 2);
+    first.close();
+    until_at_most(&place, 1);
+    drop(gateway);
+    until_at_most(&place, 0);
+}
+
+#[test]
+fn after_the_first_refusal_each_client_has_a_process_of_its_own() {
+    let place = Place::with("one", &Script::new().legacy().ask(Ask::Elicitation));
+    let gateway = place.gateway();
+    let able = json!({ "elicitation": {} });
+    let [mut first, mut second] = [(); 2].map(|()| place.hub_for(&["--no-wrap"], &able));
+    let before = asked(&mut first);
+    assert!(text(&second.call("echo", &json!({ "text": "x" }))).contains("cancel"));
+    // Both are asked at the same time now, while the first call still waits.
+    let (of_second, of_first) = (asked(&mut second), asked(&mut first));
+    assert!(text(&answered(&mut first, &of_first, "Ada")).contains("Ada"));
+    assert!(text(&answered(&mut second, &of_second, "Bob")).contains("Bob"));
+    assert!(text(&answered(&mut first, &before, "Eve")).contains("Eve"));
+    drop((first, second));
+    until_at_most(&place, 1);
+    drop(gateway);
+    until_at_most(&place, 0);
 }
 
 #[test]

@@ -113,7 +113,11 @@ pub trait Downstream: Send + Sync + 'static {
 
     /// Returns the result of `roots/list` from the client that one of the calls is made for; `None`
     /// if there is no such client, or it has no roots.
-    fn roots<'a>(&'a self, calls: &'a [CallInProgress]) -> BoxFuture<'a, Option<Value>>;
+    fn roots<'a>(
+        &'a self,
+        server: &str,
+        calls: &'a [CallInProgress],
+    ) -> BoxFuture<'a, Option<Value>>;
 }
 
 /// What the host application provides to servers.

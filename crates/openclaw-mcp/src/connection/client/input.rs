@@ -127,7 +127,8 @@ impl ClientSide {
         }
         let calls = self.shared.work.about(work).callers;
         if let Some(downstream) = &self.shared.host.downstream
-            && let Ok(Some(theirs)) = timeout(PATIENCE, downstream.roots(&calls)).await
+            && let Ok(Some(theirs)) =
+                timeout(PATIENCE, downstream.roots(&self.shared.server, &calls)).await
             && let Ok(theirs) = serde_json::from_value::<ListRootsResult>(theirs)
             && !theirs.roots.is_empty()
         {
