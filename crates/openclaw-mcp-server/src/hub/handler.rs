@@ -31,7 +31,7 @@ use super::asks::CallScope;
 use super::client::{HubClient, level_of};
 use super::incoming::{CallRequest, ModernRequest, RequestMeta};
 use super::reply::{BUSY, HubReply};
-use super::running::{Forwarded, RunningCall};
+use super::running::{ForwardedRequest, RunningCall};
 use super::search;
 use super::view::HubView;
 use crate::era::{era_of, has_method};
@@ -162,7 +162,7 @@ impl Handler {
         let running = RunningCall::forwarded(&client, wanted.method(), request, |forwarded| {
             let client = Arc::clone(&client);
             Box::pin(async move {
-                let Forwarded { request, answers, scope } = forwarded;
+                let ForwardedRequest { request, answers, scope } = forwarded;
                 wanted.forward(&client, &view, &request, &*answers, &scope).await
             })
         });
