@@ -33,7 +33,7 @@ use super::client::{HubClient, LONG_URI, MAX_SUBSCRIPTIONS, level_of, subscripti
 use super::incoming::{CallRequest, ModernRequest, RequestMeta};
 use super::memory::MAX_URI;
 use super::reply::{BUSY, HubReply};
-use super::running::{Forwarded, RunningCall};
+use super::running::{ForwardedRequest, RunningCall};
 use super::view::HubView;
 use super::{introduction, search, skills};
 use crate::era::{era_of, has_method};
@@ -186,7 +186,7 @@ impl Handler {
         let running = RunningCall::forwarded(&client, wanted.method(), request, |forwarded| {
             let client = Arc::clone(&client);
             Box::pin(async move {
-                let Forwarded { request, answers, scope } = forwarded;
+                let ForwardedRequest { request, answers, scope } = forwarded;
                 wanted.forward(&client, &view, &request, &*answers, &scope).await
             })
         });

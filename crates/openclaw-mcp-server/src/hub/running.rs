@@ -52,7 +52,7 @@ pub(super) struct RunningCall {
 }
 
 /// A request that is not a call, with what it is made with.
-pub(super) struct Forwarded {
+pub(super) struct ForwardedRequest {
     pub(super) request: Arc<CallRequest>,
     /// How the client is asked.
     pub(super) answers: Arc<ReplyingTask>,
@@ -176,7 +176,7 @@ impl RunningCall {
         client: &Arc<HubClient>,
         method: &'static str,
         mut request: CallRequest,
-        forward: impl FnOnce(Forwarded) -> BoxFuture<'static, HubReply>,
+        forward: impl FnOnce(ForwardedRequest) -> BoxFuture<'static, HubReply>,
     ) -> Result<Self, HubReply> {
         if let Some(parked) = Self::continuing(client, method, &mut request)? {
             return Ok(parked);
@@ -186,7 +186,7 @@ impl RunningCall {
         let (answers, events) = ReplyingTask::new(abilities, modern.and_then(|it| it.log_level));
         let scope = Arc::new(client.scope_of(Arc::clone(&answers) as _));
         let request = Arc::new(request);
-        let forwarded = Forwarded { request: Arc::clone(&request), answers, scope };
+        let forwarded = ForwardedRequest { request: Arc::clone(&request), answers, scope };
         let (client, work) = (Arc::clone(client), Work::Future(forward(forwarded)));
         let (progress, pauses, asked) = (None, None, None);
         // `rmcp` has counted it.
