@@ -223,6 +223,9 @@ mod tests {
 
     use super::*;
 
+    /// The id of a process that no system has: Linux has at most 2^22.
+    const ABSENT: u32 = 5_000_001;
+
     /// A guard that copies its record to a file, which is in the folder.
     fn recording() -> (Guard, PathBuf, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
@@ -239,12 +242,15 @@ mod tests {
     #[test]
     fn the_guard_gets_what_is_left_when_the_program_dies() {
         let (guard, file, _folder) = recording();
-        let (planned, family) = (guard.plan(), guard.plan().started(4001));
+        let (planned, family) = (guard.plan(), guard.plan().started(ABSENT));
         let mark = planned.variable().unwrap().1.to_owned();
         assert!(guard.run_now());
         let told = lines(&file);
         assert_eq!(told[0], format!("?{mark}"));
-        assert!(told[1].starts_with('?') && told[2].starts_with("+4001 "), "{told:?}");
+        assert!(
+            told[1].starts_with('?') && told[2].starts_with(&format!("+{ABSENT} ")),
+            "{told:?}"
+        );
         assert_eq!(told.len(), 3);
         drop((planned, family));
     }
@@ -252,7 +258,7 @@ mod tests {
     #[test]
     fn the_guard_is_not_started_when_nothing_is_left() {
         let (guard, file, _folder) = recording();
-        drop(guard.plan().started(4001));
+        drop(guard.plan().started(ABSENT));
         drop(guard.plan());
         assert!(guard.run_now());
         assert!(!file.exists());
@@ -261,7 +267,7 @@ mod tests {
     #[test]
     fn a_long_record_is_replaced_by_one_of_the_children_that_are_left() {
         let (guard, file, _folder) = recording();
-        let family = guard.plan().started(4001);
+        let family = guard.plan().started(ABSENT);
         let first = guard.process_id().unwrap();
         let is_first = || guard.process_id() == Some(first);
         let changes = (0..100_000).take_while(|_| {
@@ -273,14 +279,14 @@ mod tests {
         assert!(!file.exists());
         assert!(guard.run_now());
         let told = lines(&file);
-        assert!(told[0].starts_with("+4001 ") && told.len() < 100, "{told:?}");
+        assert!(told[0].starts_with(&format!("+{ABSENT} ")) && told.len() < 100, "{told:?}");
         drop(family);
     }
 
     #[test]
     fn a_guard_that_was_killed_is_replaced() {
         let (guard, file, _folder) = recording();
-        let first = guard.plan().started(4001);
+        let first = guard.plan().started(ABSENT);
         let killed = guard.process_id().unwrap();
         let pid = nix::unistd::Pid::from_raw(killed.try_into().unwrap());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
@@ -289,12 +295,12 @@ mod tests {
         while guard.process_id() == Some(killed) {
             // First, because it ends the registration of the same group.
             drop(second.take());
-            second = Some(guard.plan().started(4002));
+            second = Some(guard.plan().started(ABSENT + 1));
         }
         assert!(guard.run_now());
         let told = lines(&file);
-        assert!(told.iter().any(|line| line.starts_with("+4001 ")), "{told:?}");
-        assert!(told.iter().any(|line| line.starts_with("+4002 ")), "{told:?}");
+        assert!(told.iter().any(|line| line.starts_with(&format!("+{ABSENT} "))), "{told:?}");
+        assert!(told.iter().any(|line| line.starts_with(&format!("+{} ", ABSENT + 1))), "{told:?}");
         drop((first, second));
     }
 }
