@@ -4,7 +4,7 @@ use std::fs;
 
 use openclaw_secrets::Redactor;
 
-use super::{CARD, Claim, ClaimError, LOCK, TOKEN, find};
+use super::{CARD, Claim, ClaimError, LOCK, find};
 
 const ADDRESS: &str = "127.0.0.1:18789";
 
@@ -80,6 +80,9 @@ fn an_invalid_file_is_not_taken_for_a_gateway() {
 #[test]
 fn files_are_readable_only_by_the_owner() {
     use std::os::unix::fs::PermissionsExt as _;
+
+    use super::TOKEN;
+
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
     let _claim = published(&state);

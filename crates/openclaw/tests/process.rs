@@ -261,9 +261,10 @@ fn a_client_that_does_not_speak_mcp_is_reported() {
     writeln!(input, r#"{{ "jsonrpc": "2.0", "method": "notifications/nonsense" }}"#).unwrap();
     drop(input);
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    // As every server of ours does: what comes before the handshake is ignored, with a warning.
+    assert!(output.status.success());
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("invalid MCP from the client"), "{said}");
+    assert!(said.contains("ignored a message before the handshake"), "{said}");
 }
 
 /// Kills the process on drop, also if the test fails.

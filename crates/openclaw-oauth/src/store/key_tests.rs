@@ -70,9 +70,8 @@ async fn the_keychain_is_preferred_and_leaves_no_file() {
 
 #[tokio::test]
 async fn without_a_keychain_the_key_is_in_a_private_file() {
-    let mut folder = tempfile::tempdir().unwrap();
     for reason in [KeyFileReason::NoKeychain, KeyFileReason::Locked, KeyFileReason::Failed] {
-        folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().unwrap();
         let keychain = Arc::new(FakeKeychain::default());
         *keychain.broken.lock().unwrap() = Some(reason);
         let keys = with(folder.path(), &keychain);
@@ -80,16 +79,19 @@ async fn without_a_keychain_the_key_is_in_a_private_file() {
         assert_eq!(place, KeyPlace::File(reason));
         assert_eq!(without(folder.path()).find(key.id()).await.unwrap().bytes(), key.bytes());
     }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        let path = folder.path().join("tokens.key");
-        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        // One that others can read is restricted.
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
-        without(folder.path()).for_saving().await.unwrap();
-        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_key_file_that_others_can_read_is_restricted() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    without(folder.path()).for_saving().await.unwrap();
+    let path = folder.path().join("tokens.key");
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    without(folder.path()).for_saving().await.unwrap();
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[tokio::test]

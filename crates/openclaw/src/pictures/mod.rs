@@ -1,7 +1,8 @@
 //! Pictures on terminals that can show them.
 
 mod bitmap;
-mod query;
+#[cfg_attr(not(unix), allow(dead_code, reason = "terminals are asked on Unix only"))]
+pub(crate) mod query;
 mod sixel;
 
 use std::sync::{Arc, OnceLock};
@@ -11,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use crossterm::terminal::WindowSize;
 
 use self::bitmap::Bitmap;
-pub(crate) use self::query::{QUERY, TerminalAnswers};
+pub(crate) use self::query::TerminalAnswers;
 
 /// The size of a chunk of the kitty protocol, in bytes.
 const CHUNK: usize = 4_096;
@@ -32,6 +33,7 @@ pub(crate) enum PictureProtocol {
     /// The inline images of iTerm2.
     ITerm,
     /// Sixel graphics, with this many colours.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "terminals are asked on Unix only"))]
     Sixel(usize),
 }
 

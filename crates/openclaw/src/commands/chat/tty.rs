@@ -20,7 +20,8 @@ mod modes {
     use nix::unistd::read;
 
     use super::QuietTerminal;
-    use crate::pictures::{QUERY, TerminalAnswers};
+    use crate::pictures::TerminalAnswers;
+    use crate::pictures::query::QUERY;
 
     /// How long a terminal may take to answer.
     const PATIENCE: Duration = Duration::from_millis(300);

@@ -19,6 +19,7 @@ const FULL: u64 = 1_000_000;
 /// Below this many free bytes, the disk is almost full.
 const LITTLE: u64 = 50_000_000;
 /// Files that other users must not be able to read.
+#[cfg(unix)]
 const PRIVATE: [&str; 8] = [
     "gateway-token",
     "gateway.json",
