@@ -77,11 +77,6 @@ const EXCEPTIONS: &[Exception] = &[
         "input without a state continues nothing: the tool would run once more, so it is refused",
     ),
     before_legacy(
-        "input-required-result-non-tool-request",
-        1,
-        "not yet: what an earlier server asks during `prompts/get` does not reach the client",
-    ),
-    before_legacy(
         "input-required-result-capability-check",
         1,
         "an earlier server is told the abilities of its client once, in the handshake",
