@@ -224,14 +224,16 @@ impl Callers {
         self.tell(name, payload, |caller| Scope::Read.is_in(&caller.who.scopes));
     }
 
-    /// Sends an event to the callers that follow a session.
+    /// Sends an event to the callers that follow a session, except one.
     pub(crate) fn send_to_followers(
         &self,
         session: &str,
+        except: Option<u64>,
         name: &'static str,
         payload: &impl Serialize,
     ) {
-        self.tell(name, payload, |caller| caller.is_following(session));
+        let is_meant = |it: &Connected| Some(it.id) != except && it.is_following(session);
+        self.tell(name, payload, is_meant);
     }
 
     /// Sends a chat event to the callers that follow a session and assemble deltas, or to those that

@@ -137,6 +137,11 @@ impl TurnEvents {
     }
 
     pub(crate) fn agent(&self, stream: &str, data: Value) {
+        self.agent_except(None, stream, data);
+    }
+
+    /// Like [`agent`](Self::agent), but not for one caller.
+    fn agent_except(&self, caller: Option<u64>, stream: &str, data: Value) {
         let Some(gateway) = self.gateway.upgrade() else { return };
         let seq = {
             let mut told = self.state.lock();
@@ -153,7 +158,7 @@ impl TurnEvents {
             is_heartbeat: None,
             data,
         };
-        gateway.callers.send_to_followers(&self.session, names::AGENT, &event);
+        gateway.callers.send_to_followers(&self.session, caller, names::AGENT, &event);
     }
 
     /// Buffers text briefly, to avoid an event for every few characters.
@@ -247,13 +252,16 @@ impl TurnEvents {
 
     /// Reports the start, with the message: the sender may be another client.
     pub(crate) fn started(&self, message: &str) {
-        let data = json!({
+        self.agent("lifecycle", self.start(message));
+    }
+
+    fn start(&self, message: &str) -> Value {
+        json!({
             "phase": "start",
             "startedAt": now_ms(),
             "sessionKey": self.session,
             "message": shown(message),
-        });
-        self.agent("lifecycle", data);
+        })
     }
 
     /// Reports a call that waits for approval, for clients that show approvals as part of the turn. The
@@ -278,9 +286,13 @@ impl TurnEvents {
         self.chat(ChatState::Final { message, usage, stop_reason });
     }
 
-    /// Sends an answer that was not written by a model. Some clients wait for the end of the run besides.
-    pub(crate) fn send_answer(&self, text: &str) {
-        self.agent("lifecycle", json!({ "phase": "end", "endedAt": now_ms() }));
+    /// Sends the answer to a command, and the command to the other clients. Its sender is not told that a
+    /// run begins: the TUI of the Node OpenClaw would wait for its end for ever if that arrived together
+    /// with the response that accepts the message.
+    pub(crate) fn command_answered(&self, sender: u64, command: &str, text: &str) {
+        self.agent_except(Some(sender), "lifecycle", self.start(command));
+        let end = json!({ "phase": "end", "endedAt": now_ms() });
+        self.agent_except(Some(sender), "lifecycle", end);
         let message = Some(message(text, &[]));
         let stop_reason = Some(EndReason::Done.name().to_owned());
         self.chat(ChatState::Final { message, usage: None, stop_reason });

@@ -94,8 +94,7 @@ pub(super) async fn send_to(
                 Some(Said::Done(text)) => {
                     run.over(SendStatus::Ok);
                     let events = TurnEvents::new(&gateway, &run, service.config.id.as_str());
-                    events.started(&params.message);
-                    events.send_answer(&text);
+                    events.command_answered(caller, &params.message, &text);
                     // Some clients are busy until the session has no active run.
                     announce(&gateway, &key, "agent.run.ended").await;
                     return;
