@@ -81,9 +81,14 @@ impl GrantRule {
                 None => "exactly this command".to_owned(),
             },
             Self::CommandPrefix(words) => {
-                let is_one = |word: &String| !word.is_empty() && !word.contains(' ');
-                let shown = words.iter().all(is_one).then(|| shown(&words.join(" "))).flatten();
-                match shown {
+                let needs_quotes = |word: &str| word.is_empty() || word.contains([' ', '\'', '"']);
+                let quoted = |word: &String| match needs_quotes(word) {
+                    false => word.clone(),
+                    true if word.contains('\'') => format!("\"{word}\""),
+                    true => format!("'{word}'"),
+                };
+                let all: Vec<_> = words.iter().map(quoted).collect();
+                match shown(&all.join(" ")) {
                     // One word is the whole program.
                     Some(program) if words.len() == 1 => {
                         format!("every harmless {program} command")
