@@ -15,7 +15,7 @@ use openclaw_protocol::config::Issue;
 use openclaw_protocol::connect::{AuthMode, SessionDefaults, Snapshot};
 use openclaw_protocol::health::Health;
 use openclaw_protocol::mcp::ServerEvent;
-use openclaw_protocol::{ErrorShape, Surface, keys, names};
+use openclaw_protocol::{ErrorShape, Surface, detail, keys, names};
 use openclaw_secrets::Resolver;
 use openclaw_sessions::{SessionStore, SqliteStore};
 use openclaw_tools::native;
@@ -314,7 +314,8 @@ impl Gateway {
 impl CallerService for Arc<Gateway> {
     fn open(&self, caller: Caller) -> Result<Arc<dyn Endpoint>, ErrorShape> {
         if self.ending.is_cancelled() {
-            return Err(ErrorShape::unavailable("the gateway is stopping"));
+            let error = ErrorShape::unavailable("the gateway is stopping");
+            return Err(error.with_detail(detail::STOPPING));
         }
         Ok(Arc::new(CallerSurface::new(Arc::clone(self), caller)))
     }

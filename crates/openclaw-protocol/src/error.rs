@@ -40,6 +40,8 @@ pub mod detail {
     pub const TOOL_CHANGED: &str = "TOOL_CHANGED";
     /// The tool is listed but cannot be called.
     pub const TOOL_UNUSABLE: &str = "TOOL_UNUSABLE";
+    /// The gateway is stopping.
+    pub const STOPPING: &str = "STOPPING";
     /// The user must log in at a server.
     pub const NEEDS_LOGIN: &str = "NEEDS_LOGIN";
 }

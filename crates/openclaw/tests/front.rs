@@ -121,6 +121,40 @@ fn a_gateway_serves_front_ends_and_stops_when_asked() {
 }
 
 #[test]
+fn a_gateway_that_is_stopping_is_waited_for() {
+    let state = tempfile::tempdir().unwrap();
+    let settings = r#"{ gateway: { shutdownGraceMs: 3000 },
+        agents: { defaults: { approval: { fallback: "allow" } } } }"#;
+    std::fs::write(state.path().join("openclaw.json"), settings).unwrap();
+    let mut gateway = gateway(state.path());
+    let message = r#"/call exec {"command": "echo begun > begun; sleep 60"}"#;
+    let mut agent = openclaw(state.path(), &["agent", "--message", message])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = state.path().join("workspace/begun");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !begun.exists() {
+        assert!(Instant::now() < deadline, "the call began");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let mut first = openclaw(state.path(), &["gateway", "stop"]).spawn().unwrap();
+    let is_stopping = |_| {
+        let status = json(state.path(), &["gateway", "status", "--json"]);
+        status["stopping"] == true
+    };
+    assert!((0..100).any(is_stopping), "its turn delays the end");
+    let second = run(state.path(), &["gateway", "stop"]);
+    let words = format!("{}{}", said(&second), errors(&second));
+    assert!(second.status.success(), "{words}");
+    assert!(first.wait().unwrap().success());
+    assert_eq!(gateway.child.wait().unwrap().code(), Some(0));
+    assert_eq!(run(state.path(), &["gateway", "status"]).status.code(), Some(3));
+    agent.wait().unwrap();
+}
+
+#[test]
 fn a_port_in_use_is_reported() {
     let state = tempfile::tempdir().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -37,6 +37,10 @@ const LAST_LINES: usize = 10;
 /// Starts the gateway in the background: as the installed service, or as a process of its own.
 pub(super) fn start(args: &RunArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let paths = edge.paths()?;
+    if stop::stops(edge)? {
+        // Until it has released the state folder.
+        stop::stopped(edge)?;
+    }
     if let Some(running) = running(&paths.state, edge) {
         match output.json {
             true => output.value(&json!({ "ok": true, "started": false, "pid": running.pid })),

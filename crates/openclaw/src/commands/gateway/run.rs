@@ -26,6 +26,8 @@ use crate::signals::{SignalAction, Signals, end_after};
 
 /// How long a note may take to be written.
 const NOTE: Duration = Duration::from_millis(500);
+/// How long running turns have where the system ends the process soon.
+const SHORT_GRACE: Duration = Duration::from_secs(2);
 
 pub(super) fn run(args: &RunArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     if args.detached {
@@ -73,12 +75,20 @@ async fn attend(
     }
     let served = serve(setup, args.bind.map(Bind::ip), args.port).await?;
     tell(&served, paths, output);
+    let mut has_little_time = false;
     let result = tokio::select! {
-        () = attend_signals(&served, &mut signals, output) => Ok(Exit::Ok),
+        signal = attend_signals(&served, &mut signals, output) => {
+            // Windows ends the process some seconds after its window was closed, and at its shutdown.
+            has_little_time = cfg!(windows) && signal == SignalAction::End;
+            Ok(Exit::Ok)
+        }
         () = served.gateway.stop_requested() => Ok(Exit::Ok),
         missing = missing(&served) => Err(missing_servers(&missing)),
     };
-    let grace = served.gateway.config().config.gateway.shutdown_grace;
+    let mut grace = served.gateway.config().config.gateway.shutdown_grace;
+    if has_little_time {
+        grace = grace.min(SHORT_GRACE);
+    }
     stop(served, grace, &mut signals, output.json).await;
     result
 }
@@ -119,16 +129,20 @@ async fn missing(served: &Served) -> Vec<String> {
     }
 }
 
-/// Handles signals until the first that stops the gateway.
-async fn attend_signals(served: &Served, signals: &mut Signals, output: &mut Output) {
+/// Handles signals until the first that stops the gateway, and returns it.
+async fn attend_signals(
+    served: &Served,
+    signals: &mut Signals,
+    output: &mut Output,
+) -> SignalAction {
     loop {
         match signals.next().await {
-            SignalAction::Interrupt | SignalAction::End => return,
+            signal @ (SignalAction::Interrupt | SignalAction::End) => return signal,
             SignalAction::HangUp => {
                 let surface = served.gateway.caller(ourselves());
                 let answer = tokio::select! {
                     answer = look::<rpc::ConfigReload>(&*surface, ReloadParams::default()) => answer,
-                    () = asked_to_end(signals) => return,
+                    () = asked_to_end(signals) => return SignalAction::End,
                 };
                 print_reload(answer, output);
             }

@@ -8,7 +8,7 @@ use openclaw_mcp::server::status::ServerStatus;
 use openclaw_protocol::client::{Client, ConnectError};
 use openclaw_protocol::config::GetParams;
 use openclaw_protocol::health::{StatusParams, StatusResult};
-use openclaw_protocol::rpc;
+use openclaw_protocol::{detail, rpc};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -28,6 +28,8 @@ pub(crate) enum GatewayState {
     Stopped,
     /// Running, but not responding as expected: the process, the error and a hint.
     Unresponsive(GatewayRecord, String, Option<String>),
+    /// Running until its turns have ended.
+    Stopping(GatewayRecord),
     Running(Box<RunningGateway>),
 }
 
@@ -67,6 +69,11 @@ pub(crate) async fn gateway_state(folder: &Path, edge: &Edge) -> GatewayState {
     };
     let client = match called {
         Ok(client) => client,
+        Err(ConnectError::Refused(error))
+            if error.detail().as_deref() == Some(detail::STOPPING) =>
+        {
+            return GatewayState::Stopping(running);
+        }
         Err(error) => {
             let hint = advice(&error, &running);
             return GatewayState::Unresponsive(running, error.to_string(), hint);
@@ -121,6 +128,14 @@ impl GatewayState {
     pub(crate) fn to_json(&self) -> Value {
         match self {
             Self::Stopped => json!({ "running": false }),
+            Self::Stopping(running) => json!({
+                "running": true,
+                "ok": false,
+                "stopping": true,
+                "url": running.url,
+                "pid": running.pid,
+                "version": running.version,
+            }),
             Self::Unresponsive(running, error, hint) => json!({
                 "running": true,
                 "ok": false,
@@ -151,6 +166,9 @@ impl GatewayState {
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Stopped => "not running; commands run standalone".to_owned(),
+            Self::Stopping(running) => {
+                format!("the gateway at {} (PID {}) is stopping", running.url, running.pid)
+            }
             Self::Unresponsive(running, error, _) => {
                 format!("cannot use the gateway at {} (PID {}): {error}", running.url, running.pid)
             }
@@ -181,6 +199,8 @@ pub(super) fn status(edge: &Edge, output: &mut Output) -> CommandResult {
             }
             Ok(Exit::Unavailable)
         }
+        GatewayState::Stopping(_) => Err(CommandError::unavailable(state.words())
+            .hint("`openclaw gateway stop` waits until it has stopped")),
         GatewayState::Unresponsive(_, _, hint) => {
             let error = CommandError::failed(state.words());
             Err(error.with(|failure| failure.hint.clone_from(hint)))

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use openclaw_config::Paths;
 use openclaw_protocol::config::StopParams;
-use openclaw_protocol::rpc;
+use openclaw_protocol::{RequestError, detail, rpc};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
@@ -31,6 +31,13 @@ pub(super) fn stopped(edge: &Edge) -> Result<Option<u32>, CommandError> {
     block_on(end(&paths, grace + MARGIN, edge))
 }
 
+/// Whether a gateway is stopping.
+pub(super) fn stops(edge: &Edge) -> Result<bool, CommandError> {
+    let paths = edge.paths()?;
+    let state = block_on(async { Ok(gateway_state(&paths.state, edge).await) })?;
+    Ok(matches!(state, GatewayState::Stopping(_)))
+}
+
 pub(super) fn stop(edge: &Edge, output: &mut Output) -> CommandResult {
     let stopped = stopped(edge)?;
     match (stopped, output.json) {
@@ -48,15 +55,22 @@ pub(super) fn stop(edge: &Edge, output: &mut Output) -> CommandResult {
 async fn end(paths: &Paths, limit: Duration, edge: &Edge) -> Result<Option<u32>, CommandError> {
     let pid = match gateway_state(&paths.state, edge).await {
         GatewayState::Stopped => return Ok(None),
+        GatewayState::Stopping(running) => running.pid,
         GatewayState::Running(gateway) if gateway.status.pid == Some(gateway.running.pid) => {
             let pid = gateway.running.pid;
-            if let Err(error) = look::<rpc::GatewayStop>(&gateway.client, StopParams {}).await {
+            let requested = look::<rpc::GatewayStop>(&gateway.client, StopParams {}).await;
+            let Err(error) = requested else { return wait(paths, pid, limit, edge).await };
+            let failed =
+                || CommandError::failed(format!("cannot stop the gateway (PID {pid}): {error}"));
+            match &error {
                 // An earlier version does not know the method. The signal is sent only to a process
                 // that itself reports to be the gateway.
-                ask_to_end(pid).map_err(|cause| {
-                    CommandError::failed(format!("cannot stop the gateway (PID {pid}): {error}"))
-                        .cause(cause)
-                })?;
+                error if error.is_unknown_method() || has_code(error, detail::TIMED_OUT) => {
+                    ask_to_end(pid).map_err(|cause| failed().cause(cause))?;
+                }
+                // It may have stopped before it could respond.
+                error if has_code(error, detail::CONNECTION_LOST) => {}
+                _ => return Err(failed()),
             }
             pid
         }
@@ -71,6 +85,20 @@ async fn end(paths: &Paths, limit: Duration, edge: &Edge) -> Result<Option<u32>,
             return Err(CommandError::failed(message).cause(error).hint(hint));
         }
     };
+    wait(paths, pid, limit, edge).await
+}
+
+fn has_code(error: &RequestError, code: &str) -> bool {
+    matches!(error, RequestError::Refused(error) if error.detail().as_deref() == Some(code))
+}
+
+/// Waits until a gateway has exited, and returns its process id.
+async fn wait(
+    paths: &Paths,
+    pid: u32,
+    limit: Duration,
+    edge: &Edge,
+) -> Result<Option<u32>, CommandError> {
     let deadline = Instant::now() + limit;
     while running(&paths.state, edge).is_some_and(|running| running.pid == pid) {
         if Instant::now() > deadline {

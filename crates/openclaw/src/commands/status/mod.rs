@@ -96,7 +96,7 @@ fn configuration(paths: &Paths, loaded: &Loaded, edge: &Edge) -> SubjectChecks {
 fn gateway(gateway_state: &GatewayState, paths: &Paths) -> SubjectChecks {
     let words = gateway_state.words();
     let checks = match gateway_state {
-        GatewayState::Stopped => vec![Check::note(words)],
+        GatewayState::Stopped | GatewayState::Stopping(_) => vec![Check::note(words)],
         GatewayState::Unresponsive(_, _, hint) => vec![Check::bad(words, hint.clone())],
         GatewayState::Running(gateway) => {
             let mut checks = vec![Check::good(words)];
