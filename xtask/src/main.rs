@@ -1,9 +1,10 @@
-//! Tasks of this repository: `cargo xtask test | bench | compat | conformance | docs | peers | platforms`.
+//! Tasks of this repository: `cargo xtask test | bench | compat | conformance | docs | layers | peers | platforms`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "output for the terminal")]
 
 mod compat;
 mod conformance;
+mod layers;
 // Two unit tests of the repository: for integration tests, cargo would rebuild this program's binary
 // while it runs.
 #[cfg(test)]
@@ -40,6 +41,9 @@ Tasks:
                  Run the suite for servers against a reference server, directly and through the hub
                  (of FILE), with clients and servers of all eras.
   docs           Regenerate docs/configuration-reference.md.
+  layers [--paths]
+                 List the cycles among the top-level modules of each crate (with --paths, what makes
+                 them), and fail on new ones.
   peers [--all]  Only install the test dependencies; with --all, those of `compat`, too.
   platforms [TARGET]...
                  Check that everything compiles, without warnings, for Windows (msvc), macOS (arm64),
@@ -58,6 +62,7 @@ fn main() -> ExitCode {
         ["compat", rest @ ..] => compat::run(rest),
         ["conformance", rest @ ..] => conformance::run(rest),
         ["docs"] => docs(),
+        ["layers", rest @ ..] => layers::run(rest),
         #[cfg(unix)]
         ["platforms", rest @ ..] => platforms::run(rest),
         ["peers"] => peers::install().map(drop),
