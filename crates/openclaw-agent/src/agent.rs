@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use openclaw_models::{Message, Model, ModelError, ModelRequest, StopReason, Usage};
-use openclaw_sessions::{LeaseError, SessionStore, StoreError};
+use openclaw_sessions::{SessionStore, StoreError};
 use openclaw_tools::Pipeline;
 
 use crate::calls::{self, CallSettings};
 use crate::compaction::{self, Compaction, ContextBudget};
+use crate::error::TurnError;
 use crate::event::LoopEvent;
-use crate::hiding;
-use crate::history::{History, MessageRecord};
+use crate::history::{History, MessageRecord, may_mean_media};
 use crate::lease;
 use crate::limits::AgentLimits;
 use crate::offer::OfferedTools;
@@ -42,27 +42,6 @@ pub struct Agent {
     pub limits: AgentLimits,
     /// The pipeline that every tool call goes through.
     pub pipeline: Pipeline,
-}
-
-/// Why a turn failed. Messages up to the failure are stored.
-#[derive(Debug, thiserror::Error)]
-pub enum TurnError {
-    /// No model returned an answer.
-    #[error(transparent)]
-    Model(#[from] ModelError),
-    /// The session cannot be read or written.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// Another turn of this session is running.
-    #[error(transparent)]
-    Busy(LeaseError),
-    /// Another run took the session over, because this process was suspended or its store failed
-    /// for longer than the lease.
-    #[error("another run took over this session; send the message again")]
-    TakenOver,
-    /// No model is configured.
-    #[error("the agent has no model")]
-    NoModel,
 }
 
 /// The state of a running turn.
@@ -291,7 +270,7 @@ impl RunningTurn<'_> {
                     self.without_tools.insert(self.model);
                 }
                 ModelError::ContextTooLong if !is_urgent => is_urgent = true,
-                error if hiding::may_mean_media(&error) && self.history.hide_media() => {
+                error if may_mean_media(&error) && self.history.hide_media() => {
                     tracing::warn!(%error, "retrying without images and files");
                     let words = format!("{error}; retrying without images and files");
                     observer.see(LoopEvent::Notice(words));

@@ -10,10 +10,11 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use openclaw_models::{Part, ToolResult, ToolUse};
-use openclaw_tools::pipeline::{Given, Refusal, RefuseCall, Resolve, Resolving, unknown};
+use openclaw_tools::pipeline::{Refusal, RefuseCall, Resolve, Resolving, unknown};
 use openclaw_tools::{
     ApprovalAnswer, ApprovalRequest, Approver, Call, CallContext, CallOptions, Consent, Content,
-    Fallback, NoApprover, Pipeline, ProgressWatcher, RefusedBy, Tool, ToolFailure, ToolOutcome,
+    Fallback, Given, NoApprover, Pipeline, ProgressWatcher, RefusedBy, Tool, ToolFailure,
+    ToolOutcome,
 };
 use tokio::sync::{Semaphore, watch};
 

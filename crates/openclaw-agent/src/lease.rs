@@ -6,7 +6,7 @@ use openclaw_backoff::{Exponential, Jitter};
 use openclaw_sessions::{Lease, LeaseError, SessionStore};
 use tokio::time::{Instant, sleep};
 
-use crate::agent::TurnError;
+use crate::error::TurnError;
 use crate::event::LoopEvent;
 use crate::turn::Turn;
 

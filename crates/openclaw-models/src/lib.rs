@@ -27,7 +27,6 @@ mod retry;
 #[cfg(feature = "testing")]
 pub mod scripted;
 mod settings;
-mod stored;
 mod window;
 
 pub use client::http_client;

@@ -8,10 +8,7 @@
 
 #[cfg(unix)]
 mod children;
-mod family;
 pub mod guard;
-#[cfg(unix)]
-mod guard_process;
 #[cfg(unix)]
 mod lineage;
 pub mod program;
@@ -21,6 +18,5 @@ mod serve;
 mod snapshot;
 mod tree;
 
-pub use family::{ProcessFamily, Strays};
-pub use guard::{Guard, GuardCommand, Planned};
+pub use guard::{Guard, GuardCommand, Planned, ProcessFamily, Strays};
 pub use tree::{Isolation, ProcessTree};

@@ -1,11 +1,12 @@
 //! `chat.*`: sending and aborting messages, reading history, and the events of a run.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use serde_with::skip_serializing_none;
 
-use crate::number;
+pub use crate::attachment::Attachment;
+use crate::fields::present;
 use crate::sessions::{Defaults, Row};
 
 /// Maximum message size in bytes: a longer message fits no model.
@@ -78,13 +79,6 @@ pub struct SendParams {
     pub idempotency_key: String,
 }
 
-/// Keeps an explicit `null`, which differs from an absent field.
-pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
-}
-
 /// What happens to a message that arrives while a run is in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -102,38 +96,6 @@ pub enum QueueMode {
 /// The kind of an attached text that is not the user's own, such as a prompt of an MCP server. The
 /// model sees it as external content.
 pub const EXTERNAL: &str = "external";
-
-/// A file attached to a message.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Attachment {
-    /// Kind: `image`, `audio`, `file`, `external`.
-    #[serde(rename = "type")]
-    pub kind: Option<String>,
-    /// MIME type.
-    pub mime_type: Option<String>,
-    /// File name.
-    pub file_name: Option<String>,
-    /// Content, in base64.
-    pub content: Option<Box<RawValue>>,
-    /// Size in bytes.
-    #[serde(serialize_with = "number::write")]
-    pub size_bytes: Option<f64>,
-    /// Duration in milliseconds.
-    #[serde(serialize_with = "number::write")]
-    pub duration_ms: Option<f64>,
-    /// Width in pixels.
-    #[serde(serialize_with = "number::write")]
-    pub width: Option<f64>,
-    /// Height in pixels.
-    #[serde(serialize_with = "number::write")]
-    pub height: Option<f64>,
-    /// Text of a document (ours), for models that cannot read it.
-    pub text: Option<String>,
-    /// URL that it was fetched from (ours), as the source of its text.
-    pub url: Option<String>,
-}
 
 /// Result of `chat.send`, returned immediately.
 #[derive(Debug, Clone, Serialize, Deserialize)]

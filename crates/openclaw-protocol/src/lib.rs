@@ -6,12 +6,14 @@
 
 pub mod agents;
 pub mod approvals;
+mod attachment;
 pub mod chat;
 pub mod client;
 pub mod config;
 pub mod connect;
 mod error;
 mod event;
+mod fields;
 pub mod frame;
 pub mod health;
 pub mod keys;
@@ -20,19 +22,21 @@ pub mod mcp;
 mod method;
 pub mod metrics;
 pub mod models;
-mod number;
 mod principal;
 pub mod runs;
 pub mod sessions;
+mod settled;
 pub mod socket;
 mod surface;
 pub mod tools;
 
+pub use client::{Connect, PublishingNode};
 pub use error::{ErrorCode, ErrorShape, detail};
 pub use event::{Event, EventReceiver, EventSender, Received, Shutdown, Tick, names};
-pub use method::{Method, Request, Response, Rpc, Scope, rpc};
+pub use method::{Method, Request, Response, Rpc, Scope, params_of, rpc};
 pub use principal::{AccessToken, Principal};
-pub use surface::{Connect, PublishingNode, RequestError, Surface, ask, ask_in, params_of};
+pub use settled::servers_settled;
+pub use surface::{RequestError, Surface, ask, ask_in};
 
 /// The protocol version that this crate implements.
 pub const PROTOCOL_VERSION: u32 = 4;

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
+use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::approvals::published;
 use crate::error::ErrorShape;
-use crate::surface::params_of;
 use crate::{
     agents, approvals, chat, config, connect, health, logs, mcp, metrics, models, runs, sessions,
     tools,
@@ -295,4 +295,25 @@ impl Scope {
             || (is_read && has("operator.write"))
             || (self == Self::Metrics && has("operator.read"))
     }
+}
+
+/// Parses the parameters of a request. Unknown fields are ignored; absent parameters count as `null` for methods that
+/// accept it, and as `{}` for all others.
+///
+/// # Errors
+/// The error response if they do not match the method.
+pub fn params_of<P: DeserializeOwned>(
+    method: &str,
+    params: Option<&RawValue>,
+) -> Result<P, ErrorShape> {
+    let read = match params {
+        Some(params) => serde_json::from_str(params.get()),
+        None => serde_json::from_str("null").or_else(|_| serde_json::from_str("{}")),
+    };
+    read.map_err(|error| {
+        // serde would name the type.
+        let is_object = params.is_none_or(|params| params.get().starts_with('{'));
+        let error = if is_object { error.to_string() } else { "expected an object".to_owned() };
+        ErrorShape::invalid(format!("invalid {method} params: {error}"))
+    })
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use crate::chat::Attachment;
+use crate::attachment::Attachment;
 
 /// Parameters of `agent`, as far as they are supported.
 #[skip_serializing_none]

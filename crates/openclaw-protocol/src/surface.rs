@@ -1,15 +1,10 @@
 //! [`Surface`]: a client's interface to the gateway.
 
 use std::fmt;
-use std::fs::File;
-use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use openclaw_trace::SpanContext;
-use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 
-use crate::client::node::Node;
 use crate::error::ErrorShape;
 use crate::event::EventReceiver;
 use crate::method::{Method, Request, Response, Rpc};
@@ -35,34 +30,6 @@ pub trait Surface: Send + Sync + fmt::Debug {
     /// Subscribes to later events. They arrive in order; a slow listener is notified of the number
     /// missed.
     fn events(&self) -> EventReceiver;
-}
-
-/// Opens connections to the gateway, for front ends that need several.
-pub trait Connect: Send + Sync {
-    /// Opens a connection. It closes on drop.
-    ///
-    /// # Errors
-    /// Why there is no gateway, for the user.
-    fn connect(&self) -> BoxFuture<'_, Result<Arc<dyn Surface>, String>>;
-
-    /// Connects as a node, to publish tools at a gateway without `sessions.setExtraTools`.
-    ///
-    /// # Errors
-    /// Why that is not possible, for the user.
-    fn node(&self) -> BoxFuture<'_, Result<PublishingNode, String>> {
-        Box::pin(async { Err("the gateway does not accept tools from clients".to_owned()) })
-    }
-}
-
-/// A node that publishes tools.
-#[derive(Debug)]
-pub struct PublishingNode {
-    /// The connection.
-    pub node: Node,
-    /// What the user must do before the gateway accepts the tools, if anything.
-    pub waits_for: Option<String>,
-    /// Keeps other processes from using the same device.
-    pub lock: File,
 }
 
 /// Why a request failed.
@@ -157,25 +124,4 @@ pub async fn ask_in<R: Rpc>(
     let response = surface.call_in(R::request(params), trace.cloned()).await?;
     let answered = response.method();
     R::result(response).ok_or(RequestError::OtherMethod { asked: R::METHOD, answered })
-}
-
-/// Parses the parameters of a request. Unknown fields are ignored; absent parameters count as `null` for methods that
-/// accept it, and as `{}` for all others.
-///
-/// # Errors
-/// The error response if they do not match the method.
-pub fn params_of<P: DeserializeOwned>(
-    method: &str,
-    params: Option<&RawValue>,
-) -> Result<P, ErrorShape> {
-    let read = match params {
-        Some(params) => serde_json::from_str(params.get()),
-        None => serde_json::from_str("null").or_else(|_| serde_json::from_str("{}")),
-    };
-    read.map_err(|error| {
-        // serde would name the type.
-        let is_object = params.is_none_or(|params| params.get().starts_with('{'));
-        let error = if is_object { error.to_string() } else { "expected an object".to_owned() };
-        ErrorShape::invalid(format!("invalid {method} params: {error}"))
-    })
 }

@@ -14,7 +14,6 @@ pub mod keychain;
 mod providers;
 mod redact;
 mod reference;
-mod reference_error;
 #[cfg(feature = "resolve")]
 mod resolve;
 #[cfg(feature = "resolve")]
@@ -27,8 +26,7 @@ mod value;
 #[cfg(feature = "resolve")]
 pub use environment::Environment;
 pub use redact::{RedactingWriter, Redactor};
-pub use reference::{SCHEME, SecretProvider, SecretRef};
-pub use reference_error::{SecretRefError, SecretRefProblem};
+pub use reference::{SCHEME, SecretProvider, SecretRef, SecretRefError, SecretRefProblem};
 #[cfg(feature = "resolve")]
 pub use resolve::{Checked, Resolver};
 #[cfg(feature = "resolve")]

@@ -4,7 +4,10 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::limits::MAX_READ;
+use crate::error::StoreError;
+use crate::limits::{
+    MAX_BODY_BYTES, MAX_BODY_DEPTH, MAX_ENTRIES_AT_ONCE, MAX_READ, check_name, check_size,
+};
 
 /// Kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -101,5 +104,38 @@ impl ReadFilter {
 impl Default for ReadFilter {
     fn default() -> Self {
         Self::all()
+    }
+}
+
+/// Serializes the bodies of entries, if all of them are within the limits.
+pub(crate) fn encode(entries: &[NewEntry]) -> Result<Vec<String>, StoreError> {
+    if entries.len() > MAX_ENTRIES_AT_ONCE {
+        let (count, limit) = (entries.len(), MAX_ENTRIES_AT_ONCE);
+        return Err(StoreError::TooMany { count, limit });
+    }
+    entries.iter().map(encode_one).collect()
+}
+
+fn encode_one(entry: &NewEntry) -> Result<String, StoreError> {
+    if let Some(run) = &entry.run {
+        check_name("the name of a run", run)?;
+    }
+    if deeper_than(&entry.body, MAX_BODY_DEPTH) {
+        return Err(StoreError::TooDeep { limit: MAX_BODY_DEPTH });
+    }
+    let body = entry.body.to_string();
+    check_size("the body of an entry", body.len(), MAX_BODY_BYTES)?;
+    Ok(body)
+}
+
+fn deeper_than(value: &Value, levels: usize) -> bool {
+    let mut inside: Box<dyn Iterator<Item = &Value>> = match value {
+        Value::Array(items) => Box::new(items.iter()),
+        Value::Object(members) => Box::new(members.values()),
+        _ => return false,
+    };
+    match levels.checked_sub(1) {
+        None => true,
+        Some(levels) => inside.any(|value| deeper_than(value, levels)),
     }
 }

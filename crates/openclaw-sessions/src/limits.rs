@@ -2,9 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
-
-use crate::entry::NewEntry;
 use crate::error::StoreError;
 
 /// Maximum size of an entry's body as JSON, in bytes.
@@ -38,37 +35,4 @@ pub(crate) fn check_name(what: &'static str, name: &str) -> Result<(), StoreErro
 /// Rejects a value that is too long.
 pub(crate) fn check_size(what: &'static str, bytes: usize, limit: usize) -> Result<(), StoreError> {
     if bytes > limit { Err(StoreError::TooLong { what, bytes, limit }) } else { Ok(()) }
-}
-
-/// Serializes the bodies of entries, if all of them are within the limits.
-pub(crate) fn encode(entries: &[NewEntry]) -> Result<Vec<String>, StoreError> {
-    if entries.len() > MAX_ENTRIES_AT_ONCE {
-        let (count, limit) = (entries.len(), MAX_ENTRIES_AT_ONCE);
-        return Err(StoreError::TooMany { count, limit });
-    }
-    entries.iter().map(encode_one).collect()
-}
-
-fn encode_one(entry: &NewEntry) -> Result<String, StoreError> {
-    if let Some(run) = &entry.run {
-        check_name("the name of a run", run)?;
-    }
-    if deeper_than(&entry.body, MAX_BODY_DEPTH) {
-        return Err(StoreError::TooDeep { limit: MAX_BODY_DEPTH });
-    }
-    let body = entry.body.to_string();
-    check_size("the body of an entry", body.len(), MAX_BODY_BYTES)?;
-    Ok(body)
-}
-
-fn deeper_than(value: &Value, levels: usize) -> bool {
-    let mut inside: Box<dyn Iterator<Item = &Value>> = match value {
-        Value::Array(items) => Box::new(items.iter()),
-        Value::Object(members) => Box::new(members.values()),
-        _ => return false,
-    };
-    match levels.checked_sub(1) {
-        None => true,
-        Some(levels) => inside.any(|value| deeper_than(value, levels)),
-    }
 }

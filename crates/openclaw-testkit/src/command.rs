@@ -15,15 +15,6 @@ usage: openclaw-test-server stdio [--script FILE_OR_JSON] [--record FILE]
 A script is JSON; `{}` behaves well. Its members are those of `openclaw_testkit::Script`.
 In http mode the first line on stdout is the URL of the Streamable HTTP endpoint.";
 
-/// Where and how HTTP is served.
-#[derive(Default)]
-pub(crate) struct HttpOptions {
-    pub(crate) port: u16,
-    pub(crate) url_file: Option<PathBuf>,
-    /// The server exits with its parent, which holds the other end of stdin.
-    pub(crate) exit_with_stdin: bool,
-}
-
 /// Runs the program with these arguments (without its name) until it exits.
 pub fn run(arguments: impl IntoIterator<Item = String>) -> ExitCode {
     match start(arguments.into_iter()) {
@@ -39,7 +30,7 @@ fn start(mut arguments: impl Iterator<Item = String>) -> Result<(), String> {
     let mode = arguments.next().unwrap_or_default();
     let mut script = Script::new();
     let mut record = None;
-    let mut options = HttpOptions::default();
+    let mut options = http::HttpOptions::default();
     let mut ignores_sigterm = false;
     while let Some(option) = arguments.next() {
         let mut value = || arguments.next().ok_or_else(|| format!("{option} needs a value"));

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
+use crate::arguments::Arguments;
 use crate::grant::{AlwaysOption, GrantRule};
-use crate::pipeline::Arguments;
 use crate::spec::{ToolEffect, ToolSpec};
 
 /// Which calls of a tool need an approval.

@@ -8,7 +8,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::pipeline::Arguments;
+use crate::arguments::Arguments;
 
 /// Longer commands and values are not repeated in the words of an approval.
 const MAX_SHOWN: usize = 80;

@@ -5,8 +5,10 @@
 
 pub mod appended;
 mod approval;
+mod arguments;
 pub mod audit;
 pub mod clock;
+mod context;
 pub mod decimal;
 mod grant;
 mod media;
@@ -29,6 +31,8 @@ pub use approval::{
     ApprovalRule, Approver, BadFingerprint, Fallback, NoApprover, PermissionMode, Pin,
     ToolFingerprint,
 };
+pub use arguments::{Arguments, Given};
+pub use context::{Call, CallContext, CallOptions, Consent, Relay};
 pub use grant::{AlwaysOption, GrantRule};
 pub use media::{MediaKind, NotPassed, check_media, image_type};
 pub use name::{BadToolName, ToolName};
@@ -36,7 +40,7 @@ pub use openclaw_net::address;
 pub use outcome::{
     Blob, Content, OutcomeDetails, RawReply, RefusedBy, ResourceLink, ToolFailure, ToolOutcome,
 };
-pub use pipeline::{Arguments, Call, CallContext, CallOptions, Consent, Pipeline, Relay};
+pub use pipeline::Pipeline;
 pub use policy::{BadPattern, Decision, Policy, Rules};
 pub use progress::{Progress, ProgressWatcher};
 pub use source::{

@@ -11,9 +11,10 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::approval::{ApprovalContext, ApprovalExtent, ApprovalRule, Pin, ToolFingerprint};
+use crate::arguments::Arguments;
+use crate::context::CallOptions;
 use crate::grant::AlwaysOption;
 use crate::outcome::ToolOutcome;
-use crate::pipeline::{Arguments, CallOptions};
 use crate::policy::Decision;
 use crate::schema::{LazyValidator, SchemaDialect, Unusable, provider_schema};
 use crate::spec::ToolSpec;

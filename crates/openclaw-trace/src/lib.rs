@@ -9,12 +9,14 @@ mod context;
 #[cfg(feature = "export")]
 pub mod export;
 mod ids;
+mod record;
 mod sampler;
 mod span;
 mod tracer;
 
 pub use context::{BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE, Traceparent};
 pub use ids::{SpanId, TraceId};
+pub use record::{AttributeValue, Sink, SpanKind, SpanRecord};
 pub use sampler::TraceSampler;
-pub use span::{AttributeValue, Span, SpanKind, SpanRecord};
-pub use tracer::{Sink, Tracer};
+pub use span::Span;
+pub use tracer::Tracer;

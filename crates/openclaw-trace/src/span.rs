@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::context::SpanContext;
 use crate::ids::SpanId;
-use crate::tracer::SpanRecorder;
+use crate::record::{AttributeValue, SpanKind, SpanRecord, SpanRecorder};
 
 /// Maximum length of an attribute, in bytes. Names and messages come from other programs.
 pub(crate) const MAX_TEXT: usize = 1024;
@@ -18,83 +18,6 @@ pub(crate) const MAX_CONTENT: usize = 4 * 1024;
 const MAX_MESSAGE: usize = 8 * MAX_CONTENT;
 /// Maximum number of attributes.
 pub(crate) const MAX_ATTRIBUTES: usize = 32;
-
-/// The kind of a span.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SpanKind {
-    /// Work inside this program.
-    Internal,
-    /// A request that this program answers.
-    Server,
-    /// A request to another program.
-    Client,
-}
-
-/// The value of an attribute.
-#[derive(Debug, Clone, PartialEq)]
-pub enum AttributeValue {
-    /// A text.
-    Text(Cow<'static, str>),
-    /// A list of texts.
-    Texts(Vec<Cow<'static, str>>),
-    /// A whole number.
-    Int(i64),
-    /// Another number.
-    Double(f64),
-    /// Yes or no.
-    Bool(bool),
-}
-
-impl From<&'static str> for AttributeValue {
-    fn from(text: &'static str) -> Self {
-        Self::Text(Cow::Borrowed(text))
-    }
-}
-
-impl From<String> for AttributeValue {
-    fn from(text: String) -> Self {
-        Self::Text(Cow::Owned(text))
-    }
-}
-
-impl From<u64> for AttributeValue {
-    fn from(number: u64) -> Self {
-        Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
-    }
-}
-
-impl From<f64> for AttributeValue {
-    fn from(number: f64) -> Self {
-        Self::Double(number)
-    }
-}
-
-impl From<bool> for AttributeValue {
-    fn from(value: bool) -> Self {
-        Self::Bool(value)
-    }
-}
-
-/// What is known about a span at its end.
-#[derive(Debug, Clone)]
-pub struct SpanRecord {
-    /// Its ids, and what it passes on.
-    pub context: SpanContext,
-    /// The span that it is a part of.
-    pub parent: Option<SpanId>,
-    /// Its name.
-    pub name: Cow<'static, str>,
-    /// Its kind.
-    pub kind: SpanKind,
-    /// When it started.
-    pub started: SystemTime,
-    /// How long it took.
-    pub duration: Duration,
-    /// What is recorded about it.
-    pub attributes: Vec<(&'static str, AttributeValue)>,
-    /// Why it failed, if it did: an empty text if there is nothing to say.
-    pub error: Option<String>,
-}
 
 /// A span. It ends when it is dropped. Most methods do nothing unless it is recorded.
 #[derive(Debug, Default)]

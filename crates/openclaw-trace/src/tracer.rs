@@ -1,45 +1,19 @@
 //! Starts spans, and hands those that are recorded to a sink.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
 use openclaw_secrets::Redactor;
 
 use crate::context::SpanContext;
 use crate::ids::Ids;
+use crate::record::{Sink, SpanKind, SpanRecorder};
 use crate::sampler::TraceSampler;
-use crate::span::{Span, SpanKind, SpanRecord};
-
-/// Takes spans that have ended. Called where the work is done, so it must not wait.
-pub trait Sink: Send + Sync + fmt::Debug {
-    /// Takes a span.
-    fn end(&self, span: SpanRecord);
-}
+use crate::span::Span;
 
 /// Starts spans. Clones share everything.
 #[derive(Debug, Clone, Default)]
 pub struct Tracer(Option<Arc<SpanRecorder>>);
-
-/// What spans are recorded with.
-#[derive(Debug)]
-pub(crate) struct SpanRecorder {
-    ids: Ids,
-    sampler: TraceSampler,
-    /// Set if the contents of calls and conversations are recorded: removes their secrets.
-    content: Option<Redactor>,
-    sink: Arc<dyn Sink>,
-}
-
-impl SpanRecorder {
-    pub(crate) fn content(&self) -> Option<&Redactor> {
-        self.content.as_ref()
-    }
-
-    pub(crate) fn end(&self, span: SpanRecord) {
-        self.sink.end(span);
-    }
-}
 
 impl Tracer {
     /// Records nothing. Contexts of other programs are passed on.
@@ -87,7 +61,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::span::AttributeValue;
+    use crate::record::{AttributeValue, SpanRecord};
 
     #[derive(Debug, Default)]
     struct Kept(Mutex<Vec<SpanRecord>>);

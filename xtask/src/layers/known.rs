@@ -27,11 +27,8 @@ pub(super) const CYCLES: &[(&str, &[&str])] = &[
             "updates",
         ],
     ),
-    ("openclaw-agent", &["agent", "lease"]),
-    ("openclaw-agent", &["hiding", "history"]),
     ("openclaw-config", &["agent", "gateway", "model", "oauth", "provider", "server"]),
     ("openclaw-config", &["decode", "raw", "schema", "text"]),
-    ("openclaw-content", &["boundary", "inspect", "report", "source", "text"]),
     (
         "openclaw-gateway",
         &[
@@ -63,7 +60,6 @@ pub(super) const CYCLES: &[(&str, &[&str])] = &[
         &["call", "connection", "fleet", "inventory", "process", "server", "store", "wire"],
     ),
     ("openclaw-mcp-server", &["era", "hub", "media", "order", "server", "sessions", "transport"]),
-    ("openclaw-models", &["message", "stored"]),
     (
         "openclaw-oauth",
         &[
@@ -87,12 +83,4 @@ pub(super) const CYCLES: &[(&str, &[&str])] = &[
             "token_response",
         ],
     ),
-    ("openclaw-process", &["family", "guard", "guard_process"]),
-    ("openclaw-protocol", &["chat", "sessions"]),
-    ("openclaw-protocol", &["client", "mcp", "method", "surface"]),
-    ("openclaw-secrets", &["reference", "reference_error"]),
-    ("openclaw-sessions", &["entry", "limits"]),
-    ("openclaw-testkit", &["command", "http"]),
-    ("openclaw-tools", &["approval", "grant", "pipeline", "source"]),
-    ("openclaw-trace", &["span", "tracer"]),
 ];

@@ -54,8 +54,9 @@ impl Root {
 
     /// Returns the module that `crate::name` belongs to.
     pub(super) fn module_of(&self, name: &str) -> Option<&str> {
-        let module = self.exports.get(name).map_or(name, String::as_str);
-        self.modules.get(module).map(String::as_str)
+        // A function may have the name of a module.
+        let exported = || self.modules.get(self.exports.get(name)?);
+        self.modules.get(name).or_else(exported).map(String::as_str)
     }
 }
 

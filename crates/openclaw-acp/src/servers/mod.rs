@@ -19,7 +19,7 @@ use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::dial::DialContext;
-use openclaw_protocol::mcp::servers_settled;
+use openclaw_protocol::servers_settled;
 use openclaw_tools::{CallContext, CallOptions, Content, ProgressWatcher, ToolSource as _};
 use openclaw_trace::SpanContext;
 use serde_json::value::RawValue;

@@ -8,7 +8,7 @@ use openclaw_protocol::agents::ListParams as AgentsParams;
 use openclaw_protocol::chat::{
     AbortParams, Attachment, HistoryParams, SendParams, SendResult, SendStatus,
 };
-use openclaw_protocol::mcp::servers_settled;
+use openclaw_protocol::servers_settled;
 use openclaw_protocol::{EventReceiver, Received, RequestError, Surface, ask, ask_in, keys, rpc};
 use openclaw_trace::Span;
 use rmcp::model::CallToolResult;

@@ -1,6 +1,7 @@
 //! The WebSocket client: a [`Surface`] over a socket.
 
 mod address;
+mod connect;
 mod device;
 mod dial;
 mod foreign;
@@ -19,6 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 pub use self::address::Address;
+pub use self::connect::{Connect, PublishingNode};
 pub use self::device::{DeviceKey, InvalidKey};
 use self::pending::Pending;
 pub use self::tls::{Fingerprint, InvalidFingerprint};

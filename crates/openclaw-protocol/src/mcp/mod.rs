@@ -6,14 +6,12 @@
 pub mod elicitation;
 mod library;
 mod outcome;
-mod settled;
 mod tools;
 
 pub use library::{
     CompleteParams, CompleteResult, PromptParams, PromptsResult, ReadParams, ResourcesResult,
 };
 pub use outcome::{Audience, Details, Failure, Finding, Link, Outcome, Part};
-pub use settled::servers_settled;
 pub use tools::{
     CallParams, DefinitionRest, Effect, LeftOut, ListParams, Missing, ProgressEvent, Tool,
     ToolsResult,

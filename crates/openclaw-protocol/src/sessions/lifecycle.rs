@@ -6,7 +6,7 @@ use serde_with::skip_serializing_none;
 
 use super::{PermissionMode, Row};
 use crate::ErrorShape;
-use crate::chat::Attachment;
+use crate::attachment::Attachment;
 
 /// Parameters of `sessions.create`, as far as they are supported.
 #[skip_serializing_none]

@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
-use crate::chat::present;
-use crate::number;
+use crate::fields::{present, write_number};
 
 /// Parameters of `sessions.list`.
 #[skip_serializing_none]
@@ -135,13 +134,13 @@ pub struct Row {
     /// Whether it is the agent's main session.
     pub is_main: Option<bool>,
     /// Creation time, in milliseconds since 1970.
-    #[serde(serialize_with = "number::write")]
+    #[serde(serialize_with = "write_number")]
     pub created_at: Option<f64>,
     /// Time of the last update, in milliseconds since 1970.
-    #[serde(serialize_with = "number::write")]
+    #[serde(serialize_with = "write_number")]
     pub updated_at: Option<f64>,
     /// Time of the last user interaction, in milliseconds since 1970.
-    #[serde(serialize_with = "number::write")]
+    #[serde(serialize_with = "write_number")]
     pub last_interaction_at: Option<f64>,
     /// Whether it is archived.
     pub archived: Option<bool>,
@@ -154,16 +153,16 @@ pub struct Row {
     /// Session that started it.
     pub spawned_by: Option<String>,
     /// Input tokens used.
-    #[serde(serialize_with = "number::write")]
+    #[serde(serialize_with = "write_number")]
     pub input_tokens: Option<f64>,
     /// Output tokens used.
-    #[serde(serialize_with = "number::write")]
+    #[serde(serialize_with = "write_number")]
     pub output_tokens: Option<f64>,
     /// Tokens at the start of the next request.
-    #[serde(serialize_with = "number::write")]
+    #[serde(serialize_with = "write_number")]
     pub total_tokens: Option<f64>,
     /// Context window of the model, in tokens.
-    #[serde(serialize_with = "number::write")]
+    #[serde(serialize_with = "write_number")]
     pub context_tokens: Option<f64>,
     /// Model.
     pub model: Option<String>,
@@ -300,7 +299,7 @@ pub struct DeleteParams {
     /// Expected lifecycle revision.
     pub expected_lifecycle_revision: Option<String>,
     /// Expected time of the last update.
-    #[serde(serialize_with = "number::write")]
+    #[serde(serialize_with = "write_number")]
     pub expected_session_updated_at: Option<f64>,
     /// Whether to run lifecycle hooks.
     pub emit_lifecycle_hooks: Option<bool>,

@@ -17,12 +17,12 @@ use async_trait::async_trait;
 
 use self::database::Database;
 use self::fault::DatabaseError;
-use crate::entry::{Entry, NewEntry, ReadFilter};
+use crate::entry::{Entry, NewEntry, ReadFilter, encode};
 use crate::error::StoreError;
 use crate::holder::ProcessIdentity;
 use crate::key::SessionKey;
 use crate::lease::{Lease, LeaseError};
-use crate::limits::{self, MAX_FOLDER_BYTES, MAX_TITLE_BYTES, check_name, check_size};
+use crate::limits::{MAX_FOLDER_BYTES, MAX_TITLE_BYTES, check_name, check_size};
 use crate::session::{ListFilter, Session, SessionField};
 use crate::store::SessionStore;
 
@@ -153,7 +153,7 @@ impl SessionStore for SqliteStore {
         entries: Vec<NewEntry>,
     ) -> Result<Vec<u64>, StoreError> {
         let append = async {
-            let bodies = limits::encode(&entries)?;
+            let bodies = encode(&entries)?;
             let mut writer = self.database.writer().await?;
             let numbers = rows::append(&mut writer, key, &entries, bodies).await?;
             writer.give_back();

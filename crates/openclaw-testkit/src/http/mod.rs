@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io::{Read, Write};
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -21,10 +22,18 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::command::HttpOptions;
 use crate::engine::{self, Engine, Session, lock};
 use crate::script::{RequestFlood, Script};
 use bodies::{Body, EventBody, status, text};
+
+/// Where and how HTTP is served.
+#[derive(Default)]
+pub(crate) struct HttpOptions {
+    pub(crate) port: u16,
+    pub(crate) url_file: Option<PathBuf>,
+    /// The server exits with its parent, which holds the other end of stdin.
+    pub(crate) exit_with_stdin: bool,
+}
 
 /// A response; `None` closes the connection without one.
 pub(crate) type Reply = Option<Response<Body>>;

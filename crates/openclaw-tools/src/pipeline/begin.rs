@@ -6,12 +6,12 @@ use std::sync::Arc;
 use openclaw_trace::{Span, SpanContext, SpanKind};
 use tokio::time::Instant;
 
-use super::context::{Call, CallContext};
 use super::record::{CallRecorder, RecordedCall};
 use super::resolve::{Resolve, Resolving};
 use super::steps::{self, Approved, Consented};
 use super::{NO_SPAN, Pipeline, traced};
 use crate::approval::ApprovalContext;
+use crate::context::{Call, CallContext};
 use crate::outcome::ToolOutcome;
 use crate::source::{Executed, StartedCall, ToolCall};
 

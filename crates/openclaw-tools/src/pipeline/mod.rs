@@ -7,17 +7,13 @@
 //! [`Pipeline::begin`] takes the same steps without a future, for callers with many calls, as long
 //! as nothing has to be waited for but the result.
 
-mod arguments;
 mod begin;
-mod context;
 mod record;
 mod refusal;
 mod resolve;
 mod steps;
 mod traced;
 
-pub use arguments::{Arguments, Given};
-pub use context::{Call, CallContext, CallOptions, Consent, Relay};
 pub use refusal::Refusal;
 pub use resolve::{AsyncLookup, FixedTool, RefuseCall, Resolve, Resolving, unknown};
 
@@ -29,7 +25,9 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use crate::approval::{ApprovalContext, ApprovalNeed};
+use crate::arguments::Arguments;
 use crate::audit::Audit;
+use crate::context::{Call, CallContext};
 use crate::outcome::ToolOutcome;
 use crate::source::{Executed, Tool, ToolCall};
 use record::{AwaitedCall, CallRecorder};

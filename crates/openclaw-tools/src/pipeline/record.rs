@@ -7,10 +7,10 @@ use openclaw_metrics::{CallSeries, Metrics};
 use openclaw_trace::Span;
 use tokio::time::Instant;
 
-use super::context::{Call, CallContext};
 use super::refusal::Refusal;
 use super::{Services, traced};
 use crate::audit::{AuditOutcome, CallRecord};
+use crate::context::{Call, CallContext};
 use crate::outcome::{OutcomeDetails, ToolOutcome};
 use crate::source::{AuditName, Tool};
 

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use crate::approval::ApprovalReason;
+use crate::arguments::InvalidArguments;
 use crate::audit::AuditOutcome;
 use crate::outcome::{RefusedBy, ToolFailure, ToolOutcome};
 
@@ -116,17 +117,14 @@ impl Refusal {
         Self::new(ToolFailure::InvalidArguments, words).by(RefusedBy::Schema)
     }
 
-    pub(super) fn not_json(error: &dyn Display) -> Self {
-        let words = format!("The arguments are not valid JSON: {error}. The tool was not called.");
-        Self::new(ToolFailure::InvalidArguments, words).by(RefusedBy::Schema)
-    }
-
-    pub(super) fn no_object() -> Self {
-        let words = "The arguments must be a JSON object. The tool was not called.";
-        Self::new(ToolFailure::InvalidArguments, words).by(RefusedBy::Schema)
-    }
-
     pub(super) fn limit(words: String) -> Self {
         Self::new(ToolFailure::RateLimited, words).by(RefusedBy::Limit)
+    }
+}
+
+impl From<InvalidArguments> for Refusal {
+    fn from(error: InvalidArguments) -> Self {
+        let words = format!("{error} The tool was not called.");
+        Self::new(ToolFailure::InvalidArguments, words).by(RefusedBy::Schema)
     }
 }

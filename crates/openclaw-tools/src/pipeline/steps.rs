@@ -3,13 +3,13 @@
 use openclaw_metrics::{Metrics, labels};
 use serde_json::Value;
 
-use super::arguments::Arguments;
-use super::context::{CallContext, CallOptions, Consent};
 use super::refusal::Refusal;
 use crate::approval::{
     ApprovalAnswer, ApprovalContext, ApprovalExtent, ApprovalNeed, ApprovalReason, ApprovalRequest,
     Fallback, Pin,
 };
+use crate::arguments::Arguments;
+use crate::context::{CallContext, CallOptions, Consent};
 use crate::policy::Decision;
 use crate::schema::Validator;
 use crate::source::Tool;

@@ -15,7 +15,9 @@ use crate::approval::{
     ApprovalAnswer, ApprovalContext, ApprovalExtent, ApprovalRequest, ApprovalRule, Approver,
     Fallback, Pin, ToolFingerprint,
 };
+use crate::arguments::Given;
 use crate::audit::AuditOptions;
+use crate::context::{CallOptions, Consent};
 use crate::name::ToolName;
 use crate::outcome::{Content, OutcomeDetails, RefusedBy, ToolFailure};
 use crate::policy::Decision;

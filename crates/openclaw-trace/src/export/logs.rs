@@ -6,7 +6,8 @@ use std::time::SystemTime;
 use openclaw_secrets::Redactor;
 
 use crate::ids::{SpanId, TraceId};
-use crate::span::{AttributeValue, MAX_ATTRIBUTES, MAX_CONTENT, MAX_TEXT, bounded};
+use crate::record::AttributeValue;
+use crate::span::{MAX_ATTRIBUTES, MAX_CONTENT, MAX_TEXT, bounded};
 
 /// A line of the log.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use openclaw_secrets::Redactor;
 
-use crate::span::SpanRecord;
-use crate::tracer::{Sink, Tracer};
+use crate::record::{Sink, SpanRecord};
+use crate::tracer::Tracer;
 pub use logs::LogRecord;
 use queue::ExportQueue;
 pub use queue::Record;

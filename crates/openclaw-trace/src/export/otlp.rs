@@ -9,7 +9,7 @@ use openclaw_secrets::Redactor;
 
 use super::logs::LogRecord;
 use super::queue::Record;
-use crate::span::{AttributeValue, SpanKind, SpanRecord};
+use crate::record::{AttributeValue, SpanKind, SpanRecord};
 
 /// The version of the attributes' names: the last one that has those of generative AI and MCP, which
 /// have a repository of their own since, without a release.

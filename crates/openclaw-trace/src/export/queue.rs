@@ -222,7 +222,7 @@ mod tests {
     use super::super::settings::tests::read_for;
     use super::super::{LogRecord, SpanExporter};
     use super::*;
-    use crate::span::SpanKind;
+    use crate::record::SpanKind;
 
     fn settings(signal: Signal, variables: &[(&str, &str)]) -> Settings {
         read_for(signal, variables).0.unwrap()

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use openclaw_protocol::Surface;
 use openclaw_protocol::approvals::{Approval, Decision};
-use openclaw_protocol::mcp::servers_settled;
+use openclaw_protocol::servers_settled;
 use openclaw_trace::{SpanKind, Tracer};
 use serde_json::json;
 use tokio::time::{Instant, sleep_until, timeout};

@@ -3,7 +3,7 @@
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::inventory::describe::without_server;
 use openclaw_protocol::agents::{Command, CommandsParams};
-use openclaw_protocol::mcp::servers_settled;
+use openclaw_protocol::servers_settled;
 use openclaw_protocol::tools::CatalogParams;
 use openclaw_protocol::{RequestError, rpc};
 

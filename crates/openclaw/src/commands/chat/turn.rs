@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::EventReceiver;
-use openclaw_protocol::mcp::servers_settled;
+use openclaw_protocol::servers_settled;
 use openclaw_trace::SpanKind;
 use tokio::time::timeout;
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::Range};
 
-use crate::{SCHEME, SecretProvider};
+use super::{SCHEME, SecretProvider};
 
 /// An invalid reference.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::io::{self, Seek as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
+use super::GuardCommand;
 use crate::children::Children;
-use crate::guard::GuardCommand;
 
 /// Waits until the pipe closes, and then becomes the guard (`$0`), unless the record is known to be
 /// empty. Uses built-in commands only.

@@ -15,21 +15,25 @@
 //! A shell waits at the pipe and becomes the guard when there is something to do: loading this
 //! program once more would cost a single `openclaw mcp call` as much as the call itself.
 
+mod family;
+#[cfg(unix)]
+mod process;
+
 use std::sync::{Arc, Mutex};
 #[cfg(unix)]
 use std::sync::{MutexGuard, PoisonError};
 
 #[cfg(unix)]
 use crate::children::{ChildChange, Children};
-use crate::family::ProcessFamily;
-#[cfg(unix)]
-use crate::guard_process::GuardProcess;
 #[cfg(unix)]
 use crate::lineage::{Lineage, Mark};
 #[cfg(unix)]
 pub use crate::serve::{run, serve};
 #[cfg(unix)]
 use crate::snapshot::{SharedSnapshot, VARIABLE};
+pub use family::{ProcessFamily, Strays};
+#[cfg(unix)]
+use process::GuardProcess;
 
 /// On Windows a job object replaces the guard.
 #[cfg(not(unix))]

@@ -1,6 +1,8 @@
 //! The history of a session: read from the store, stored message by message, and repaired where a
 //! crash left a gap.
 
+mod hiding;
+
 use std::sync::Arc;
 
 use openclaw_content::{StoredText, Text, Unlabelled};
@@ -10,8 +12,9 @@ use openclaw_sessions::{
 };
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::hiding::{self, HiddenMedia};
 use crate::tokens;
+use hiding::HiddenMedia;
+pub(crate) use hiding::may_mean_media;
 
 /// Entries read at first; more are read if the relevant part begins earlier.
 const PAGE: usize = 200;
@@ -294,5 +297,4 @@ fn interrupted(id: String, name: String) -> ToolResult {
 }
 
 #[cfg(test)]
-#[path = "history_tests.rs"]
 mod tests;

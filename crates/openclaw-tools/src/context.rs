@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use openclaw_trace::SpanContext;
 
-use super::arguments::Given;
 use crate::approval::{Approver, Fallback, PermissionMode, ToolFingerprint};
+use crate::arguments::Given;
 use crate::progress::ProgressWatcher;
 
 /// A call of a tool.

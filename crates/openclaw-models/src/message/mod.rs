@@ -1,10 +1,12 @@
 //! The messages of a conversation. They are stored as JSON: names here are a file format.
 
+mod stored;
+
 use openclaw_content::Text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::stored::StoredMessage;
+use stored::StoredMessage;
 
 /// A part of a message.
 ///

@@ -10,7 +10,7 @@ use openclaw_sessions::{Entry, EntryKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::history::HistoryMessage;
+use super::HistoryMessage;
 
 /// A session note: the messages whose media are no longer shown to models.
 #[derive(Debug, Serialize, Deserialize)]

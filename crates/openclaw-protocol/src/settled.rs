@@ -6,8 +6,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 
-use super::ServersParams;
-use crate::{Received, Surface, ask, names, rpc};
+use crate::event::{Received, names};
+use crate::mcp::ServersParams;
+use crate::method::rpc;
+use crate::surface::{Surface, ask};
 
 /// The state of a server that connects for the first time.
 const CONNECTING: &str = "connecting";

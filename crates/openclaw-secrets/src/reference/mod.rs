@@ -1,8 +1,10 @@
 //! [`SecretRef`]: a reference to a secret in a provider, `secret://PROVIDER/NAME`.
 
+mod error;
+
 use std::{fmt, str::FromStr};
 
-use crate::{SecretRefError, SecretRefProblem};
+pub use error::{SecretRefError, SecretRefProblem};
 
 /// The prefix of every reference.
 pub const SCHEME: &str = "secret://";

@@ -5,7 +5,14 @@ use std::sync::OnceLock;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::refusal::Refusal;
+/// Why arguments cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InvalidArguments {
+    #[error("The arguments are not valid JSON: {0}.")]
+    NotJson(serde_json::Error),
+    #[error("The arguments must be a JSON object.")]
+    NotAnObject,
+}
 
 /// Arguments as given by a caller.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +37,7 @@ impl<'a> Given<'a> {
     ///
     /// # Errors
     /// If they are not a JSON object.
-    pub(super) fn read(self) -> Result<Arguments<'a>, Refusal> {
+    pub(crate) fn read(self) -> Result<Arguments<'a>, InvalidArguments> {
         let text = match self {
             Self::Json(json) => return Ok(Arguments::new(json)),
             Self::Text(text) => match text.trim() {
@@ -38,11 +45,11 @@ impl<'a> Given<'a> {
                 text => text,
             },
         };
-        let json: &RawValue =
-            serde_json::from_str(text).map_err(|error| Refusal::not_json(&error))?;
-        match json.get().starts_with('{') {
-            true => Ok(Arguments::new(json)),
-            false => Err(Refusal::no_object()),
+        let json: &RawValue = serde_json::from_str(text).map_err(InvalidArguments::NotJson)?;
+        if json.get().starts_with('{') {
+            Ok(Arguments::new(json))
+        } else {
+            Err(InvalidArguments::NotAnObject)
         }
     }
 }

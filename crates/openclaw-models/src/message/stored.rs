@@ -3,7 +3,7 @@
 use openclaw_content::{StoredText, Unlabelled};
 use serde::Deserialize;
 
-use crate::message::{Message, Part, Reasoning, ToolResult, ToolUse};
+use super::{Message, Part, Reasoning, ToolResult, ToolUse};
 
 /// A stored message.
 #[derive(Deserialize)]

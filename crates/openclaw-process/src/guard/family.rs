@@ -9,7 +9,7 @@ use std::sync::Arc;
 use nix::sys::signal::Signal;
 
 #[cfg(unix)]
-use crate::guard::GuardEntry;
+use super::GuardEntry;
 #[cfg(unix)]
 use crate::lineage::{Lineage, Possible};
 #[cfg(unix)]
