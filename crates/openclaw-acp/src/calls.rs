@@ -13,8 +13,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::changes;
-use crate::client_tools::ClientTool;
 use crate::content::{block, text_block};
+use crate::editor_tools::EditorTool;
 use crate::session::AcpSession;
 
 /// Maximum number of characters of a command or of arguments that are shown before a call.
@@ -105,7 +105,7 @@ pub(crate) fn on_tool(session: &AcpSession, data: &Value) {
             let raw = raw_output(&output, is_error, data);
             // The result of an edit is the diff, and that of a command is its terminal, also if it
             // fails.
-            let is_terminal = ClientTool::find(&call.name) == Some(ClientTool::Run);
+            let is_terminal = EditorTool::find(&call.name) == Some(EditorTool::Run);
             let is_complete = call.is_shown && (is_terminal || !is_error);
             let content = (!is_complete).then(|| {
                 let result = call.result.unwrap_or_else(|| vec![text_content(output)]);
@@ -234,7 +234,7 @@ fn command_line(name: &str, args: &Value) -> Option<String> {
     if native(name) == Some(Native::Exec) {
         return Some(command.to_owned());
     }
-    if ClientTool::find(name) != Some(ClientTool::Run) {
+    if EditorTool::find(name) != Some(EditorTool::Run) {
         return None;
     }
     let words = args.get("args").and_then(Value::as_array).into_iter().flatten();
@@ -289,7 +289,7 @@ impl About {
             };
             return Self { kind, title: Some(native.label().to_owned()), is_builtin: true };
         }
-        if let Some(tool) = ClientTool::find(name) {
+        if let Some(tool) = EditorTool::find(name) {
             let title = Some(tool.title().to_owned());
             return Self { kind: tool.kind(), title, is_builtin: true };
         }
@@ -323,7 +323,7 @@ fn kind_of(effect: ToolEffect) -> ToolKind {
 
 /// Whether the user knows what a tool does without its description.
 pub(crate) fn is_builtin(name: &str) -> bool {
-    native(name).is_some() || ClientTool::find(name).is_some()
+    native(name).is_some() || EditorTool::find(name).is_some()
 }
 
 pub(crate) fn native(name: &str) -> Option<Native> {

@@ -7,7 +7,7 @@ use openclaw_tools::native::Native;
 use serde_json::{Map, Value};
 
 use crate::calls::native;
-use crate::client_tools::{ClientTool, normal};
+use crate::editor_tools::{EditorTool, normal};
 use crate::session::AcpSession;
 
 /// A larger file is not read for the text that a call replaces.
@@ -25,7 +25,7 @@ const REPLACED: [(&str, &str); 5] = [
 
 /// The absolute path of the file that a call is about.
 pub(crate) fn path(session: &AcpSession, name: &str, args: &Value) -> Option<PathBuf> {
-    let base = match (native(name), ClientTool::find(name)) {
+    let base = match (native(name), EditorTool::find(name)) {
         (Some(_), _) => session.workspace.as_deref(),
         (_, Some(_)) => Some(session.cwd.as_path()),
         _ => None,
@@ -76,7 +76,7 @@ fn diffs(path: &Path, args: &Map<String, Value>) -> Vec<Diff> {
 /// Adds the text that a call will replace, if the file is on this machine.
 pub(crate) fn add_replaced_text(session: &AcpSession, name: &str, content: &mut [ToolCallContent]) {
     let Some(folder) = &session.folder else { return };
-    let is_edited = native(name) == Some(Native::Edit) || ClientTool::find(name).is_some();
+    let is_edited = native(name) == Some(Native::Edit) || EditorTool::find(name).is_some();
     for content in content.iter_mut().filter(|_| !is_edited) {
         if let ToolCallContent::Diff(diff) = content
             && diff.old_text.is_none()

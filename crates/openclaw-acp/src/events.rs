@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::content::{block, chunk, preformatted, text_block};
 use crate::session::{AcpSession, TurnEnd};
-use crate::{calls, elicit, lend, permission};
+use crate::{calls, elicit, lending, permission};
 
 impl AcpSession {
     /// Handles an event. It must not wait: events are handled in order, and a slow listener loses
@@ -56,7 +56,7 @@ impl AcpSession {
             }
             names::NODE_INVOKE_REQUEST => {
                 if let Some(call) = event.read::<InvokeRequestEvent>() {
-                    lend::invoke(self, call);
+                    lending::invoke(self, call);
                 }
             }
             names::MCP_SERVER => self.refresh_commands(),

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::calls::{describe, is_builtin, text_content, whole};
 use crate::changes::add_replaced_text;
-use crate::client_tools::ClientTool;
+use crate::editor_tools::EditorTool;
 use crate::session::AcpSession;
 
 const ONCE: &str = "allow";
@@ -108,12 +108,12 @@ pub(crate) async fn decide(
         decision
     };
     // What is outside of the session's folders is refused by the tool: the user need not decide.
-    let is_refused = is_own && session.client_tools.refuses(&approval.tool, &args(approval));
+    let is_refused = is_own && session.editor_tools.refuses(&approval.tool, &args(approval));
     if is_refused || (is_own && is_allowed && !is_guarded) {
         return Ok(shown((Decision::AllowOnce, None)));
     }
     // A command can do anything: each one is decided about.
-    let lasts = is_own && !is_guarded && ClientTool::find(&approval.tool) != Some(ClientTool::Run);
+    let lasts = is_own && !is_guarded && EditorTool::find(&approval.tool) != Some(EditorTool::Run);
     let answer = choose(session, call, options(approval, lasts), withdrawn).await;
     let decided = match answer {
         PermissionAnswer::Withdrawn => return Err(Undecided::Withdrawn),
@@ -180,9 +180,9 @@ async fn call_of(session: &Arc<AcpSession>, approval: &Approval) -> ToolCallUpda
     };
     let id = known.unwrap_or_else(|| ToolCallId::new(format!("approval-{}", approval.id)));
     let described = describe(session, id.clone(), &approval.tool, &approval.title, args.clone());
-    let mut content = match ClientTool::find(&approval.tool) {
+    let mut content = match EditorTool::find(&approval.tool) {
         // With the text that is replaced, so that the client can show the difference.
-        Some(ClientTool::WriteFile) => session.client_tools.diff(session, &args).await,
+        Some(EditorTool::WriteFile) => session.editor_tools.diff(session, &args).await,
         _ => described.content,
     };
     add_replaced_text(session, &approval.tool, &mut content);

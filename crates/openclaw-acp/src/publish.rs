@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::lend::{LentOutcome, SessionTool, execute, result_of};
+use crate::lending::{LentTool, LentToolOutcome, execute, result_of};
 use crate::permission;
 use crate::session::AcpSession;
 
@@ -32,7 +32,7 @@ const SERVER: &str = "editor";
 pub(crate) async fn publish(
     session: &Arc<AcpSession>,
     connected: &mut Option<Arc<PublishingNode>>,
-    tools: &[SessionTool],
+    tools: &[LentTool],
 ) -> Result<(), String> {
     let node = match connected {
         Some(node) => Arc::clone(node),
@@ -77,7 +77,7 @@ pub(crate) async fn publish(
     }
 }
 
-fn published(tool: &SessionTool) -> PublishedTool {
+fn published(tool: &LentTool) -> PublishedTool {
     PublishedTool {
         name: tool.name.clone(),
         description: tool.description.clone(),
@@ -101,7 +101,7 @@ async fn follow(session: Arc<AcpSession>, node: Arc<PublishingNode>, mut events:
             let over = turn.unwrap_or_default();
             let outcome = tokio::select! {
                 outcome = run(&calling, &call) => outcome,
-                () = over.cancelled() => LentOutcome::failed("The turn has ended."),
+                () = over.cancelled() => LentToolOutcome::failed("The turn has ended."),
             };
             let result = result_of(call.id, call.node_id, outcome);
             // It fails if the gateway does not wait any more.
@@ -114,14 +114,14 @@ async fn follow(session: Arc<AcpSession>, node: Arc<PublishingNode>, mut events:
     session.lock().lent = None;
 }
 
-async fn run(session: &Arc<AcpSession>, call: &NodeCall) -> LentOutcome {
+async fn run(session: &Arc<AcpSession>, call: &NodeCall) -> LentToolOutcome {
     let is_own =
         call.session_key.as_deref().is_some_and(|key| key.eq_ignore_ascii_case(&session.key));
     if !is_own {
-        return LentOutcome::failed("This tool belongs to another session.");
+        return LentToolOutcome::failed("This tool belongs to another session.");
     }
     if let Err(why) = allowed(session, call).await {
-        return LentOutcome::failed(why);
+        return LentToolOutcome::failed(why);
     }
     let (progress, _) = ProgressWatcher::channel();
     execute(session, &call.tool, &call.arguments, &progress, None).await

@@ -21,10 +21,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::calls::OpenCall;
-use crate::client_tools::ClientTools;
 use crate::commands;
 use crate::content::chunk;
-use crate::lend::SessionTool;
+use crate::editor_tools::EditorTools;
+use crate::lending::LentTool;
 use crate::options::SessionOptions;
 use crate::outbox::WriteBacklog;
 use crate::servers::{EditorServer, ServerSetup, SessionServers};
@@ -67,7 +67,7 @@ pub(crate) struct AcpSession {
     pub(crate) cx: ConnectionTo<Client>,
     pub(crate) updates: Updates,
     pub(crate) client: ClientCapabilities,
-    pub(crate) client_tools: ClientTools,
+    pub(crate) editor_tools: EditorTools,
     pub(crate) servers: Option<SessionServers>,
     /// How long a prompt waits for servers that are starting.
     pub(crate) patience: Duration,
@@ -95,9 +95,9 @@ pub(crate) struct SessionState {
     /// The calls of the running turn.
     pub(crate) calls: Vec<OpenCall>,
     /// The session's own tools that the user always allows, as they were then.
-    pub(crate) allowed: Vec<SessionTool>,
+    pub(crate) allowed: Vec<LentTool>,
     /// The tools that are lent; `None` before the first time.
-    pub(crate) lent: Option<Vec<SessionTool>>,
+    pub(crate) lent: Option<Vec<LentTool>>,
     /// The revision of the servers' lists that they were taken from.
     pub(crate) lent_revision: Option<u64>,
     /// The tools that could not be lent, so that they are reported once.
@@ -168,7 +168,7 @@ impl AcpSession {
             servers: SessionServers::start(servers, &agent, &folders, setup, session),
             patience: setup.patience,
             tracer: setup.services.tracer.clone(),
-            client_tools: ClientTools::new(&client, folders),
+            editor_tools: EditorTools::new(&client, folders),
             updates: Updates::new(id.clone(), cx.clone(), outbox),
             id,
             key,

@@ -31,7 +31,7 @@ pub(crate) use self::entry::EditorServer;
 pub(crate) use self::report::ServersCommand;
 use crate::content::chunk;
 use crate::elicit::SessionElicitor;
-use crate::lend::{LentOutcome, SessionTool, ToolOwner, text_block};
+use crate::lending::{LentTool, LentToolOutcome, LentToolOwner, text_block};
 use crate::session::AcpSession;
 
 /// The template of the tool names (P2).
@@ -152,7 +152,7 @@ impl SessionServers {
     }
 
     /// Returns the tools, and a note if there are too many.
-    pub(crate) fn tools(&self) -> (Vec<SessionTool>, Option<String>) {
+    pub(crate) fn tools(&self) -> (Vec<LentTool>, Option<String>) {
         let tools = self.view().map(|view| view.tools()).unwrap_or_default();
         let (found, most) = (tools.len(), self.max_tools);
         let left_out: Vec<&str> =
@@ -167,13 +167,13 @@ impl SessionServers {
         let tools = tools.iter().take(most).map(|tool| {
             let spec = tool.spec();
             let own = spec.name.as_str();
-            SessionTool {
+            LentTool {
                 name: lent_name(own).to_owned(),
                 label: spec.label.clone(),
                 description: spec.description.clone(),
                 schema: Arc::clone(&spec.input_schema),
                 effect: spec.effect,
-                by: ToolOwner::Servers(own.to_owned()),
+                by: LentToolOwner::Servers(own.to_owned()),
             }
         });
         (tools.collect(), note)
@@ -196,9 +196,9 @@ impl SessionServers {
         arguments: &RawValue,
         (session, watcher): (&str, &ProgressWatcher),
         trace: Option<&SpanContext>,
-    ) -> LentOutcome {
+    ) -> LentToolOutcome {
         let Some(view) = self.view() else {
-            return LentOutcome::failed("The MCP servers of this session have stopped.");
+            return LentToolOutcome::failed("The MCP servers of this session have stopped.");
         };
         let context = CallContext {
             session: Some(session),
@@ -208,7 +208,7 @@ impl SessionServers {
         };
         let outcome = view.call(name, arguments, &context).await;
         let shown = outcome.content.iter().filter(|part| !matches!(part, Content::ForModel(_)));
-        LentOutcome {
+        LentToolOutcome {
             content: outcome.content.iter().map(mcp_block).collect(),
             for_user: Some(shown.chain(&outcome.details.for_user).map(mcp_block).collect()),
             is_error: outcome.is_error,

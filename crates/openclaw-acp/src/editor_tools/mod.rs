@@ -22,8 +22,8 @@ use tokio::time::timeout;
 
 use self::folders::SessionFolders;
 pub(crate) use self::folders::normal;
-pub(crate) use self::spec::ClientTool;
-use crate::lend::{LentOutcome, SessionTool, ToolOwner};
+pub(crate) use self::spec::EditorTool;
+use crate::lending::{LentTool, LentToolOutcome, LentToolOwner};
 use crate::session::AcpSession;
 
 /// The timeout of reading or writing a file.
@@ -47,32 +47,32 @@ struct FileArgs {
 }
 
 /// The tools that the client of a session offers.
-pub(crate) struct ClientTools {
-    offered: Vec<ClientTool>,
+pub(crate) struct EditorTools {
+    offered: Vec<EditorTool>,
     folders: SessionFolders,
 }
 
-impl ClientTools {
+impl EditorTools {
     pub(crate) fn new(client: &ClientCapabilities, folders: Vec<PathBuf>) -> Self {
         let (reads, writes) = (client.fs.read_text_file, client.fs.write_text_file);
-        let is_offered = |tool: &ClientTool| match tool {
-            ClientTool::ReadFile => reads,
-            ClientTool::WriteFile => writes,
-            ClientTool::EditFile => reads && writes,
-            ClientTool::Run => client.terminal,
+        let is_offered = |tool: &EditorTool| match tool {
+            EditorTool::ReadFile => reads,
+            EditorTool::WriteFile => writes,
+            EditorTool::EditFile => reads && writes,
+            EditorTool::Run => client.terminal,
         };
-        let offered = ClientTool::ALL.into_iter().filter(is_offered).collect();
+        let offered = EditorTool::ALL.into_iter().filter(is_offered).collect();
         Self { offered, folders: SessionFolders::new(folders) }
     }
 
-    pub(crate) fn tools(&self) -> Vec<SessionTool> {
-        let tools = self.offered.iter().map(|tool| SessionTool {
+    pub(crate) fn tools(&self) -> Vec<LentTool> {
+        let tools = self.offered.iter().map(|tool| LentTool {
             name: tool.name().to_owned(),
             label: tool.title().to_owned(),
             description: tool.description(self.folders.cwd()),
             schema: ToolSpec::schema(tool.schema()),
             effect: tool.effect(),
-            by: ToolOwner::Client(*tool),
+            by: LentToolOwner::Editor(*tool),
         });
         tools.collect()
     }
@@ -81,32 +81,32 @@ impl ClientTools {
     pub(crate) async fn call(
         &self,
         session: &Arc<AcpSession>,
-        tool: ClientTool,
+        tool: EditorTool,
         arguments: &RawValue,
-    ) -> LentOutcome {
+    ) -> LentToolOutcome {
         let done = match tool {
-            ClientTool::Run => terminal::run(session, &self.folders, arguments).await,
+            EditorTool::Run => terminal::run(session, &self.folders, arguments).await,
             _ => {
                 let work = self.file(session, tool, arguments);
                 timeout(FILE, work).await.unwrap_or_else(|_| Err("timed out".to_owned()))
             }
         };
         match done {
-            Ok(text) => LentOutcome::done(&text),
-            Err(words) => LentOutcome::failed(&words),
+            Ok(text) => LentToolOutcome::done(&text),
+            Err(words) => LentToolOutcome::failed(&words),
         }
     }
 
     async fn file(
         &self,
         session: &AcpSession,
-        tool: ClientTool,
+        tool: EditorTool,
         arguments: &RawValue,
     ) -> Result<String, String> {
         let args: FileArgs = serde_json::from_str(arguments.get()).map_err(|it| it.to_string())?;
         let path = self.folders.inside(&args.path)?;
         match tool {
-            ClientTool::ReadFile => {
+            EditorTool::ReadFile => {
                 let read = read(session, &path, args.line, args.limit).await?;
                 Ok(match read.char_indices().nth(MAX_CHARS) {
                     Some((end, _)) => {
@@ -115,11 +115,11 @@ impl ClientTools {
                     None => read,
                 })
             }
-            ClientTool::WriteFile => {
+            EditorTool::WriteFile => {
                 write(session, path, args.content).await?;
                 Ok("The file was written.".to_owned())
             }
-            ClientTool::EditFile => {
+            EditorTool::EditFile => {
                 let before = read(session, &path, None, None).await?;
                 match before.matches(&args.old).count() {
                     1 => {}
@@ -137,14 +137,14 @@ impl ClientTools {
                 write(session, path, before.replacen(&args.old, &args.new, 1)).await?;
                 Ok("The file was changed.".to_owned())
             }
-            ClientTool::Run => Err("not a file tool".to_owned()),
+            EditorTool::Run => Err("not a file tool".to_owned()),
         }
     }
 
     /// Whether a tool will refuse to work on what these arguments name.
     pub(crate) fn refuses(&self, tool: &str, args: &Value) -> bool {
-        let key = match ClientTool::find(tool) {
-            Some(ClientTool::Run) => "cwd",
+        let key = match EditorTool::find(tool) {
+            Some(EditorTool::Run) => "cwd",
             Some(_) => "path",
             None => return false,
         };
@@ -159,7 +159,7 @@ impl ClientTools {
             return Vec::new();
         };
         let Ok(path) = self.folders.inside(path) else { return Vec::new() };
-        let before = match self.offered.contains(&ClientTool::ReadFile) {
+        let before = match self.offered.contains(&EditorTool::ReadFile) {
             true => timeout(FILE, read(session, &path, None, None)).await,
             false => Ok(Err(String::new())),
         };
@@ -222,7 +222,7 @@ mod tests {
     fn only_what_the_client_offers_is_a_tool() {
         let client: ClientCapabilities =
             serde_json::from_value(json!({"fs": {"readTextFile": true}})).unwrap();
-        let tools = ClientTools::new(&client, vec!["/w".into()]).tools();
+        let tools = EditorTools::new(&client, vec!["/w".into()]).tools();
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, ["editor_read_file"]);
     }

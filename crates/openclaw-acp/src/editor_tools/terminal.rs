@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::folders::SessionFolders;
 use super::reason;
-use super::spec::ClientTool;
+use super::spec::EditorTool;
 use crate::session::AcpSession;
 
 /// The timeout of a command.
@@ -105,7 +105,7 @@ fn show(session: &AcpSession, id: &TerminalId, arguments: &RawValue) {
     let args: Value = serde_json::from_str(arguments.get()).unwrap_or_default();
     let call = {
         let mut state = session.lock();
-        let name = ClientTool::Run.name();
+        let name = EditorTool::Run.name();
         let mut same = state.calls.iter_mut().filter(|it| it.name == name && !it.is_shown);
         same.find(|call| call.args == args).map(|call| {
             call.is_shown = true;

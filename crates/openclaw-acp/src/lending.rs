@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use crate::client_tools::ClientTool;
+use crate::editor_tools::EditorTool;
 use crate::servers::SessionServers;
 use crate::session::AcpSession;
 use crate::{calls, publish};
@@ -26,28 +26,28 @@ const TIMEOUT: Duration = Duration::from_secs(15 * 60);
 /// Minimum interval between progress reports of one call.
 const PROGRESS: Duration = Duration::from_millis(100);
 
-/// A tool of a session.
+/// A tool that a session lends to the gateway.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct SessionTool {
+pub(crate) struct LentTool {
     /// The name that the model sees.
     pub(crate) name: String,
     pub(crate) label: String,
     pub(crate) description: String,
     pub(crate) schema: Arc<Map<String, Value>>,
     pub(crate) effect: ToolEffect,
-    pub(crate) by: ToolOwner,
+    pub(crate) by: LentToolOwner,
 }
 
 /// What executes a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ToolOwner {
+pub(crate) enum LentToolOwner {
     /// The session's MCP servers, under this name.
     Servers(String),
     /// The client.
-    Client(ClientTool),
+    Editor(EditorTool),
 }
 
-impl SessionTool {
+impl LentTool {
     fn lent(&self) -> ExtraTool {
         ExtraTool {
             name: self.name.clone(),
@@ -62,7 +62,7 @@ impl SessionTool {
 
 /// The outcome of a call of a lent tool.
 #[derive(Debug, Default)]
-pub(crate) struct LentOutcome {
+pub(crate) struct LentToolOutcome {
     /// What the model sees: blocks as in MCP.
     pub(crate) content: Vec<Value>,
     /// What the user sees, if it is not the same.
@@ -70,7 +70,7 @@ pub(crate) struct LentOutcome {
     pub(crate) is_error: bool,
 }
 
-impl LentOutcome {
+impl LentToolOutcome {
     /// An error without a result.
     pub(crate) fn failed(words: &str) -> Self {
         Self { is_error: true, ..Self::done(words) }
@@ -99,7 +99,7 @@ impl AcpSession {
                 return;
             }
         }
-        let mut tools = self.client_tools.tools();
+        let mut tools = self.editor_tools.tools();
         if let Some(servers) = &self.servers {
             let (own, note) = servers.tools();
             tools.extend(own);
@@ -118,7 +118,7 @@ impl AcpSession {
         let params = SetExtraToolsParams {
             session_key: self.key.clone(),
             agent_id: None,
-            tools: tools.iter().map(SessionTool::lent).collect(),
+            tools: tools.iter().map(LentTool::lent).collect(),
         };
         // Before the request: a call may arrive before its answer. Also without tools: the turns of
         // this session must not use those that another client lends to it.
@@ -141,8 +141,12 @@ impl AcpSession {
 }
 
 /// Returns the result of a call to its caller.
-pub(crate) fn result_of(id: String, node_id: String, outcome: LentOutcome) -> InvokeResultParams {
-    let LentOutcome { content, is_error, .. } = outcome;
+pub(crate) fn result_of(
+    id: String,
+    node_id: String,
+    outcome: LentToolOutcome,
+) -> InvokeResultParams {
+    let LentToolOutcome { content, is_error, .. } = outcome;
     let text = |block: &Value| Some(block.get("text")?.as_str()?.to_owned());
     let texts: Option<Vec<String>> = content.iter().map(text).collect();
     let (payload, error) = match texts.filter(|_| is_error) {
@@ -170,11 +174,11 @@ pub(crate) fn invoke(session: &Arc<AcpSession>, call: InvokeRequestEvent) {
     });
 }
 
-async fn run(session: &Arc<AcpSession>, call: &InvokeRequestEvent) -> LentOutcome {
+async fn run(session: &Arc<AcpSession>, call: &InvokeRequestEvent) -> LentToolOutcome {
     let arguments = call.params_json.clone().unwrap_or_else(|| "{}".to_owned());
     let arguments: Box<RawValue> = match RawValue::from_string(arguments) {
         Ok(arguments) => arguments,
-        Err(_) => return LentOutcome::failed("The arguments are not JSON."),
+        Err(_) => return LentToolOutcome::failed("The arguments are not JSON."),
     };
     let (watcher, progress) = ProgressWatcher::channel();
     let trace = call.trace();
@@ -194,21 +198,21 @@ pub(crate) async fn execute(
     arguments: &RawValue,
     progress: &ProgressWatcher,
     trace: Option<&SpanContext>,
-) -> LentOutcome {
+) -> LentToolOutcome {
     let by = {
         let state = session.lock();
         let found = state.lent.iter().flatten().find(|tool| tool.name == name);
         found.map(|tool| tool.by.clone())
     };
     match (by, &session.servers) {
-        (Some(ToolOwner::Servers(name)), Some(servers)) => {
+        (Some(LentToolOwner::Servers(name)), Some(servers)) => {
             let of_session = (session.key.as_str(), progress);
             servers.call(&name, arguments, of_session, trace).await
         }
-        (Some(ToolOwner::Client(tool)), _) => {
-            session.client_tools.call(session, tool, arguments).await
+        (Some(LentToolOwner::Editor(tool)), _) => {
+            session.editor_tools.call(session, tool, arguments).await
         }
-        _ => LentOutcome::failed("The session no longer has a tool with this name."),
+        _ => LentToolOutcome::failed("The session no longer has a tool with this name."),
     }
 }
 

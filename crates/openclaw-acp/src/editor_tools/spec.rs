@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 /// A tool that the client executes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ClientTool {
+pub(crate) enum EditorTool {
     ReadFile,
     WriteFile,
     EditFile,
     Run,
 }
 
-impl ClientTool {
+impl EditorTool {
     pub(super) const ALL: [Self; 4] = [Self::ReadFile, Self::WriteFile, Self::EditFile, Self::Run];
 
     pub(crate) fn find(name: &str) -> Option<Self> {
