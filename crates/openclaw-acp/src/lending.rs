@@ -1,245 +1,211 @@
-//! The tools of a session, lent to the gateway: those of its MCP servers and those of the client.
+//! Lends the tools of a session to the gateway: those of its MCP servers and those of the editor.
 
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use agent_client_protocol::v1::schema::SessionUpdate;
+use futures_util::FutureExt as _;
 use openclaw_protocol::sessions::{ExtraTool, ExtraToolSchema, SetExtraToolsParams};
-use openclaw_protocol::tools::{
-    InvokeProgress, InvokeProgressParams, InvokeRequestEvent, InvokeResultParams, NodeError,
-};
-use openclaw_protocol::{ask, rpc};
-use openclaw_tools::{Progress, ProgressWatcher, ToolEffect};
-use openclaw_trace::SpanContext;
-use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value, json};
-use tokio::sync::watch;
-use tokio::time::sleep;
+use openclaw_protocol::{rpc, servers_settled};
+use openclaw_tools::ToolEffect;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::time::{Instant, sleep, timeout};
 
-use crate::editor_tools::EditorTool;
+use crate::client::SessionClient;
+use crate::commands::CommandMenu;
+use crate::content::chunk;
+use crate::editor_tools::EditorTools;
+use crate::gateway::GatewaySession;
+use crate::lent_tools::{LentTool, LentTools};
+use crate::publish::Publisher;
 use crate::servers::SessionServers;
-use crate::session::AcpSession;
-use crate::{calls, publish};
 
 /// The timeout of a lent tool at the gateway: longer than any timeout here.
 const TIMEOUT: Duration = Duration::from_secs(15 * 60);
-/// Minimum interval between progress reports of one call.
-const PROGRESS: Duration = Duration::from_millis(100);
+/// A prompt that waits longer for servers says so.
+const LONG_WAIT: Duration = Duration::from_secs(1);
 
-/// A tool that a session lends to the gateway.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct LentTool {
-    /// The name that the model sees.
-    pub(crate) name: String,
-    pub(crate) label: String,
-    pub(crate) description: String,
-    pub(crate) schema: Arc<Map<String, Value>>,
-    pub(crate) effect: ToolEffect,
-    pub(crate) by: LentToolOwner,
+/// Keeps the tools lent as they are now.
+pub(crate) struct Lending {
+    pub(crate) gateway: Arc<GatewaySession>,
+    pub(crate) client: Arc<SessionClient>,
+    pub(crate) lent: Arc<LentTools>,
+    pub(crate) servers: Option<Arc<SessionServers>>,
+    pub(crate) editor_tools: Arc<EditorTools>,
+    pub(crate) publisher: Arc<Publisher>,
+    pub(crate) commands: Arc<CommandMenu>,
+    /// How long a prompt waits for servers that are starting.
+    pub(crate) patience: Duration,
+    pub(crate) progress: Mutex<LendingProgress>,
 }
 
-/// What executes a tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum LentToolOwner {
-    /// The session's MCP servers, under this name.
-    Servers(String),
-    /// The client.
-    Editor(EditorTool),
-}
-
-impl LentTool {
-    fn lent(&self) -> ExtraTool {
-        ExtraTool {
-            name: self.name.clone(),
-            description: self.description.clone(),
-            // Those of servers come from the catalogue, the client's are ours.
-            parameters: Some(ExtraToolSchema::Shared(Arc::clone(&self.schema))),
-            read_only: Some(self.effect == ToolEffect::ReadOnly),
-            timeout_ms: u64::try_from(TIMEOUT.as_millis()).ok(),
-        }
-    }
-}
-
-/// The outcome of a call of a lent tool.
 #[derive(Debug, Default)]
-pub(crate) struct LentToolOutcome {
-    /// What the model sees: blocks as in MCP.
-    pub(crate) content: Vec<Value>,
-    /// What the user sees, if it is not the same.
-    pub(crate) for_user: Option<Vec<Value>>,
-    pub(crate) is_error: bool,
+pub(crate) struct LendingProgress {
+    /// Until when prompts wait for servers that are starting; `None` before the first prompt.
+    waits_until: Option<Instant>,
+    /// What was reported about tools that could not be lent.
+    reported: Vec<String>,
 }
 
-impl LentToolOutcome {
-    /// An error without a result.
-    pub(crate) fn failed(words: &str) -> Self {
-        Self { is_error: true, ..Self::done(words) }
-    }
-
-    pub(crate) fn done(text: &str) -> Self {
-        Self { content: vec![text_block(text)], ..Self::default() }
-    }
-}
-
-/// A block of text.
-pub(crate) fn text_block(text: &str) -> Value {
-    json!({ "type": "text", "text": text })
-}
-
-impl AcpSession {
+impl Lending {
     /// Lends the tools as they are now, if they have changed. When it returns, the gateway has them.
-    pub(crate) async fn lend(self: &Arc<Self>) {
+    async fn lend(&self) {
         // A turn must not begin while another task is still lending the same tools.
-        let mut node = self.lending.lock().await;
+        let mut node = self.publisher.node.lock().await;
         // Before the tools are read: a change meanwhile lends them again.
-        let revision = self.servers.as_ref().map(SessionServers::revision);
-        {
-            let state = self.lock();
-            if state.lent.is_some() && state.lent_revision == revision {
-                return;
-            }
+        let revision = self.servers.as_ref().map(|servers| servers.revision());
+        if self.lent.has_revision(revision) {
+            return;
         }
         let mut tools = self.editor_tools.tools();
         if let Some(servers) = &self.servers {
             let (own, note) = servers.tools();
             tools.extend(own);
-            if let Some(note) = note.filter(|note| !self.lock().refused.contains(note)) {
-                self.lock().refused.push(note.clone());
-                self.note(&note);
+            if let Some(note) = note {
+                self.note_once(note);
             }
         }
-        {
-            let mut state = self.lock();
-            state.lent_revision = revision;
-            if state.lent.as_ref() == Some(&tools) {
-                return;
-            }
+        if self.lent.set_revision(revision, &tools) {
+            return;
         }
         let params = SetExtraToolsParams {
-            session_key: self.key.clone(),
+            session_key: self.gateway.key.clone(),
             agent_id: None,
-            tools: tools.iter().map(LentTool::lent).collect(),
+            tools: tools.iter().map(extra_tool).collect(),
         };
         // Before the request: a call may arrive before its answer. Also without tools: the turns of
         // this session must not use those that another client lends to it.
-        self.lock().lent = Some(tools.clone());
-        let lent = match ask::<rpc::SessionsSetExtraTools>(&*self.surface, params).await {
+        self.lent.set(Some(tools.clone()));
+        let lent = match self.gateway.ask::<rpc::SessionsSetExtraTools>(params).await {
             Err(error) if error.is_unknown_method() => {
-                publish::publish(self, &mut node, &tools).await
+                self.publisher.publish(&mut node, &tools).await
             }
             lent => lent.map(drop).map_err(|error| error.to_string()),
         };
         if let Err(error) = lent {
-            self.lock().lent = None;
-            let note = format!("The tools of this session are not available: {error}");
-            if !self.lock().refused.contains(&note) {
-                self.lock().refused.push(note.clone());
-                self.note(&note);
+            self.lent.set(None);
+            self.note_once(format!("The tools of this session are not available: {error}"));
+        }
+    }
+
+    fn note_once(&self, note: String) {
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        if !progress.reported.contains(&note) {
+            self.client.note(&note);
+            progress.reported.push(note);
+        }
+    }
+
+    /// Waits until the servers were tried and their tools are lent, with a limit: the tools of a
+    /// server that is late or restarts join later.
+    pub(crate) async fn ready(&self, patience: Duration) {
+        let left = {
+            let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+            time_left(&mut progress.waits_until, Instant::now(), self.patience)
+        };
+        if let Some(left) = left.map(|left| left.min(patience)) {
+            let own = async {
+                if let Some(servers) = &self.servers {
+                    servers.fleet().tried().await;
+                }
+            };
+            let of_gateway =
+                servers_settled(&*self.gateway.surface, Some(&self.gateway.agent), left);
+            let ready = async { tokio::join!(timeout(left, own).map(drop), of_gateway) };
+            tokio::select! {
+                _ = ready => {}
+                never = self.report_waiting() => match never {},
+            }
+        }
+        self.lend().await;
+        self.report_failures(true);
+    }
+
+    /// Says which servers a prompt waits for, if it takes long.
+    async fn report_waiting(&self) -> Infallible {
+        sleep(LONG_WAIT).await;
+        let starting = self.servers.iter().flat_map(|servers| servers.starting());
+        let starting = starting.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        if !starting.is_empty() {
+            let text = format!("Waiting for MCP servers: {starting}\n");
+            self.client.send(SessionUpdate::AgentThoughtChunk(chunk(text)));
+        }
+        std::future::pending().await
+    }
+
+    /// Lends the tools whenever the servers change.
+    pub(crate) async fn keep_lending(&self) {
+        let Some(servers) = &self.servers else { return self.lend().await };
+        let mut events = servers.fleet().events();
+        let _ = timeout(self.patience, servers.fleet().tried()).await;
+        let mut prompts = 0;
+        loop {
+            // What has happened so far is part of what is looked at now.
+            while !matches!(events.try_recv(), Err(TryRecvError::Empty | TryRecvError::Closed)) {}
+            self.lend().await;
+            // A prompt reports those that are still starting, after it has waited for them.
+            self.report_failures(false);
+            let now = servers.prompts().len();
+            if std::mem::replace(&mut prompts, now) != now {
+                self.commands.refresh();
+            }
+            match events.recv().await {
+                Ok(_) | Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return,
             }
         }
     }
-}
 
-/// Returns the result of a call to its caller.
-pub(crate) fn result_of(
-    id: String,
-    node_id: String,
-    outcome: LentToolOutcome,
-) -> InvokeResultParams {
-    let LentToolOutcome { content, is_error, .. } = outcome;
-    let text = |block: &Value| Some(block.get("text")?.as_str()?.to_owned());
-    let texts: Option<Vec<String>> = content.iter().map(text).collect();
-    let (payload, error) = match texts.filter(|_| is_error) {
-        Some(texts) => (None, Some(NodeError { code: None, message: Some(texts.join("\n")) })),
-        None if is_error => {
-            (to_raw_value(&json!({ "content": content, "isError": true })).ok(), None)
-        }
-        None => (to_raw_value(&json!({ "content": content })).ok(), None),
-    };
-    InvokeResultParams { id, node_id, ok: error.is_none(), payload, payload_json: None, error }
-}
+    /// Reports the servers that are not available, each once.
+    fn report_failures(&self, with_starting: bool) {
+        let failures = self.servers.iter().flat_map(|servers| servers.new_failures(with_starting));
+        failures.for_each(|failure| self.client.note(&failure));
+    }
 
-/// Executes a call of a lent tool, in a task of its own. It is cancelled when the turn is over.
-pub(crate) fn invoke(session: &Arc<AcpSession>, call: InvokeRequestEvent) {
-    let over = session.lock().turn.as_ref().map(|turn| turn.over.clone()).unwrap_or_default();
-    let calling = Arc::clone(session);
-    session.spawn(async move {
-        let outcome = tokio::select! {
-            outcome = run(&calling, &call) => outcome,
-            () = over.cancelled() => return,
+    /// Takes the tools back: they are used no more.
+    pub(crate) async fn stop(&self, limit: Duration) {
+        let params = SetExtraToolsParams {
+            session_key: self.gateway.key.clone(),
+            ..SetExtraToolsParams::default()
         };
-        let params = result_of(call.id, call.node_id, outcome);
-        // It fails if the gateway does not wait any more.
-        let _ = ask::<rpc::NodeInvokeResult>(&*calling.surface, params).await;
-    });
-}
-
-async fn run(session: &Arc<AcpSession>, call: &InvokeRequestEvent) -> LentToolOutcome {
-    let arguments = call.params_json.clone().unwrap_or_else(|| "{}".to_owned());
-    let arguments: Box<RawValue> = match RawValue::from_string(arguments) {
-        Ok(arguments) => arguments,
-        Err(_) => return LentToolOutcome::failed("The arguments are not JSON."),
-    };
-    let (watcher, progress) = ProgressWatcher::channel();
-    let trace = call.trace();
-    let outcome = tokio::select! {
-        outcome = execute(session, &call.command, &arguments, &watcher, trace.as_ref()) => outcome,
-        never = report(session, call, progress) => match never {},
-    };
-    let shown = outcome.for_user.as_ref().unwrap_or(&outcome.content);
-    calls::record(session, &call.command, &arguments, shown);
-    outcome
-}
-
-/// Executes a tool of the session.
-pub(crate) async fn execute(
-    session: &Arc<AcpSession>,
-    name: &str,
-    arguments: &RawValue,
-    progress: &ProgressWatcher,
-    trace: Option<&SpanContext>,
-) -> LentToolOutcome {
-    let by = {
-        let state = session.lock();
-        let found = state.lent.iter().flatten().find(|tool| tool.name == name);
-        found.map(|tool| tool.by.clone())
-    };
-    match (by, &session.servers) {
-        (Some(LentToolOwner::Servers(name)), Some(servers)) => {
-            let of_session = (session.key.as_str(), progress);
-            servers.call(&name, arguments, of_session, trace).await
-        }
-        (Some(LentToolOwner::Editor(tool)), _) => {
-            session.editor_tools.call(session, tool, arguments).await
-        }
-        _ => LentToolOutcome::failed("The session no longer has a tool with this name."),
+        let unlent = self.gateway.ask_within::<rpc::SessionsSetExtraTools>(limit, params);
+        let unpublished = timeout(limit, async { *self.publisher.node.lock().await = None });
+        let _ = tokio::join!(unlent, unpublished);
     }
 }
 
-/// Reports the progress of a call to the gateway, until it is dropped.
-async fn report(
-    session: &AcpSession,
-    call: &InvokeRequestEvent,
-    mut progress: watch::Receiver<Option<Progress>>,
-) -> Infallible {
-    let mut seq = 0;
-    loop {
-        if progress.changed().await.is_err() {
-            return std::future::pending().await;
-        }
-        let Some(Progress { done, total, message }) = progress.borrow_and_update().clone() else {
-            continue;
+/// A lent tool in the gateway's protocol.
+fn extra_tool(tool: &LentTool) -> ExtraTool {
+    ExtraTool {
+        name: tool.name.clone(),
+        description: tool.description.clone(),
+        // Those of servers come from the catalogue, the editor's are ours.
+        parameters: Some(ExtraToolSchema::Shared(Arc::clone(&tool.schema))),
+        read_only: Some(tool.effect == ToolEffect::ReadOnly),
+        timeout_ms: u64::try_from(TIMEOUT.as_millis()).ok(),
+    }
+}
+
+/// Returns how long a prompt may still wait. All prompts of a session share the time, which begins
+/// with the first one.
+fn time_left(until: &mut Option<Instant>, now: Instant, patience: Duration) -> Option<Duration> {
+    let until = *until.get_or_insert(now + patience);
+    until.checked_duration_since(now).filter(|left| !left.is_zero())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_wait_once() {
+        let (start, patience) = (Instant::now(), Duration::from_secs(20));
+        let mut until = None;
+        let mut left = |after| {
+            let now = start + Duration::from_secs(after);
+            time_left(&mut until, now, patience).map(|left| left.as_secs())
         };
-        let report = InvokeProgress { progress: done, total, message };
-        let params = InvokeProgressParams {
-            invoke_id: call.id.clone(),
-            node_id: call.node_id.clone(),
-            seq,
-            chunk: serde_json::to_string(&report).unwrap_or_default(),
-        };
-        seq += 1;
-        // A gateway that does not know the method gets no reports.
-        let _ = ask::<rpc::NodeInvokeProgress>(&*session.surface, params).await;
-        sleep(PROGRESS).await;
+        assert_eq!([left(0), left(5), left(20), left(60)], [Some(20), Some(15), None, None]);
     }
 }

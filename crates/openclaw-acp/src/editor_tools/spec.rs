@@ -1,4 +1,4 @@
-//! The tools that a client can execute, as the model sees them.
+//! The tools that an editor can execute, as the model sees them.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use agent_client_protocol::v1::schema::ToolKind;
 use openclaw_tools::ToolEffect;
 use serde_json::{Value, json};
 
-/// A tool that the client executes.
+/// A tool that the editor executes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EditorTool {
     ReadFile,
@@ -87,11 +87,11 @@ impl EditorTool {
             "minLength": 1,
             "description": "File path, absolute or relative to the project.",
         });
-        let text = |words: &str| json!({ "type": "string", "description": words });
+        let text = |about: &str| json!({ "type": "string", "description": about });
         let (properties, required) = match self {
             Self::ReadFile => {
                 let number =
-                    |words: &str| json!({ "type": "integer", "minimum": 1, "description": words });
+                    |about: &str| json!({ "type": "integer", "minimum": 1, "description": about });
                 let properties = json!({
                     "path": path,
                     "line": number("The first line to read; lines count from 1."),

@@ -8,13 +8,12 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::server::status::{ActiveTransport, AuthKind, ServerState, ServerStatus};
 use openclaw_mcp::server::supervisor::ServerError;
 use openclaw_protocol::mcp::ServersParams;
-use openclaw_protocol::{ask, rpc};
+use openclaw_protocol::rpc;
 use openclaw_tools::ToolSource as _;
 use serde::Deserialize;
-use tokio::time::timeout;
 
 use super::{SessionServers, lent_name};
-use crate::session::AcpSession;
+use crate::gateway::GatewaySession;
 
 /// The timeout of a request to the gateway.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -97,7 +96,7 @@ impl SessionServers {
     }
 
     /// The names of the servers that were not tried yet.
-    pub(super) fn starting(&self) -> Vec<String> {
+    pub(crate) fn starting(&self) -> Vec<String> {
         let failures = self.failures().into_iter().filter(|failure| failure.is_starting);
         failures.map(|failure| failure.name).collect()
     }
@@ -110,14 +109,14 @@ impl SessionServers {
     /// Answers a command if only servers of the session are concerned.
     pub(crate) async fn answer(
         &self,
-        session: &AcpSession,
+        gateway: &GatewaySession,
         command: &ServersCommand,
     ) -> Option<String> {
         let is_known = |name: &str| self.statuses().iter().any(|status| status.name == name);
         if command.server().is_some_and(|name| !is_known(name)) {
             return None;
         }
-        let others = names_of_gateway(session).await;
+        let others = names_of_gateway(gateway).await;
         let is_of_gateway = match command.server() {
             None => !others.is_empty(),
             Some(name) => others.iter().any(|other| other == name),
@@ -180,14 +179,14 @@ impl SessionServers {
 }
 
 /// Returns the names of the gateway's servers.
-async fn names_of_gateway(session: &AcpSession) -> Vec<String> {
+async fn names_of_gateway(gateway: &GatewaySession) -> Vec<String> {
     #[derive(Deserialize)]
     struct Named {
         name: String,
     }
-    let params = ServersParams { agent_id: Some(session.agent.clone()) };
-    let listed = timeout(ANSWER, ask::<rpc::McpServers>(&*session.surface, params)).await;
-    let servers = listed.ok().and_then(Result::ok).map(|listed| listed.servers).unwrap_or_default();
+    let params = ServersParams { agent_id: Some(gateway.agent.clone()) };
+    let listed = gateway.ask_within::<rpc::McpServers>(ANSWER, params).await;
+    let servers = listed.map(|listed| listed.servers).unwrap_or_default();
     let names = servers.iter().filter_map(|it| serde_json::from_str::<Named>(it.get()).ok());
     names.map(|it| it.name).collect()
 }
