@@ -36,13 +36,18 @@ const COLLECTED: Duration = Duration::from_millis(50);
 
 /// The commands of a session.
 pub(crate) struct CommandMenu {
-    gateway: Arc<GatewaySession>,
-    client: Arc<SessionClient>,
-    catalog: Arc<ToolCatalog>,
-    options: Arc<SessionOptions>,
-    servers: Option<Arc<SessionServers>>,
-    /// The commands that the client knows.
-    sent: Mutex<Option<Vec<AvailableCommand>>>,
+    pub(crate) gateway: Arc<GatewaySession>,
+    pub(crate) client: Arc<SessionClient>,
+    pub(crate) catalog: Arc<ToolCatalog>,
+    pub(crate) options: Arc<SessionOptions>,
+    pub(crate) servers: Option<Arc<SessionServers>>,
+    pub(crate) sent: SentCommands,
+}
+
+/// What the client knows of the commands.
+#[derive(Debug, Default)]
+pub(crate) struct SentCommands {
+    list: Mutex<Option<Vec<AvailableCommand>>>,
     /// Whether the client knows the session.
     is_shown: AtomicBool,
     /// Notified when the list may have changed.
@@ -50,42 +55,23 @@ pub(crate) struct CommandMenu {
 }
 
 impl CommandMenu {
-    pub(crate) fn new(
-        gateway: Arc<GatewaySession>,
-        client: Arc<SessionClient>,
-        catalog: Arc<ToolCatalog>,
-        options: Arc<SessionOptions>,
-        servers: Option<Arc<SessionServers>>,
-    ) -> Self {
-        Self {
-            gateway,
-            client,
-            catalog,
-            options,
-            servers,
-            sent: Mutex::default(),
-            is_shown: AtomicBool::new(false),
-            changed: Notify::new(),
-        }
-    }
-
     /// Called when the client knows the session: only then may it receive the list of commands.
     pub(crate) fn show(&self) {
-        self.is_shown.store(true, Ordering::Release);
-        self.changed.notify_one();
+        self.sent.is_shown.store(true, Ordering::Release);
+        self.sent.changed.notify_one();
     }
 
     /// Sends the list of commands again if servers have changed it.
     pub(crate) fn refresh(&self) {
-        if self.is_shown.load(Ordering::Acquire) {
-            self.changed.notify_one();
+        if self.sent.is_shown.load(Ordering::Acquire) {
+            self.sent.changed.notify_one();
         }
     }
 
     /// Sends the list of commands whenever it may have changed. Does not end.
-    pub(crate) async fn keep_sending(&self) {
+    pub(crate) async fn keep_sending(self: Arc<Self>) {
         loop {
-            self.changed.notified().await;
+            self.sent.changed.notified().await;
             sleep(COLLECTED).await;
             self.send().await;
         }
@@ -105,7 +91,7 @@ impl CommandMenu {
             .filter(|command| names.insert(command.name.clone()))
             .collect();
         {
-            let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sent = self.sent.list.lock().unwrap_or_else(PoisonError::into_inner);
             if sent.as_ref() == Some(&commands) {
                 return;
             }
@@ -170,10 +156,11 @@ fn prompt_command(prompt: &PromptCommand) -> AvailableCommand {
 
 /// Describes arguments: their names, and whether they are required.
 fn input<'a>(arguments: impl Iterator<Item = (&'a str, bool)>) -> AvailableCommandInput {
-    let names = arguments.map(|(name, is_required)| match is_required {
-        true => name.to_owned(),
-        false => format!("[{name}]"),
-    });
+    let names = arguments.map(
+        |(name, is_required)| {
+            if is_required { name.to_owned() } else { format!("[{name}]") }
+        },
+    );
     let hint = names.collect::<Vec<_>>().join(" ");
     let hint = if hint.is_empty() { "arguments".to_owned() } else { hint };
     AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint))

@@ -45,7 +45,7 @@ fn on_event(session: &AcpSession, received: Received) {
         }
         names::APPROVAL_RESOLVED => {
             if let Some(resolved) = event.read::<approvals::ResolvedEvent>() {
-                session.questions.withdraw(&resolved.id);
+                session.questions.close(&resolved.id);
             }
         }
         names::MCP_ELICITATION_REQUESTED => {
@@ -56,7 +56,7 @@ fn on_event(session: &AcpSession, received: Received) {
         }
         names::MCP_ELICITATION_RESOLVED => {
             if let Some(resolved) = event.read::<elicitation::ResolvedEvent>() {
-                session.questions.withdraw(&resolved.id);
+                session.questions.close(&resolved.id);
             }
         }
         names::NODE_INVOKE_REQUEST => {

@@ -135,7 +135,7 @@ impl Lending {
     }
 
     /// Lends the tools whenever the servers change.
-    pub(crate) async fn keep_lending(&self) {
+    pub(crate) async fn keep_lending(self: Arc<Self>) {
         let Some(servers) = &self.servers else { return self.lend().await };
         let mut events = servers.fleet().events();
         let _ = timeout(self.patience, servers.fleet().tried()).await;

@@ -26,13 +26,8 @@ impl OpenQuestions {
         withdrawn
     }
 
-    /// Removes a question that is answered.
+    /// Removes a question that is answered or has expired. If it is still asked, it is withdrawn.
     pub(crate) fn close(&self, id: &str) {
-        self.lock().retain(|(open, _)| open != id);
-    }
-
-    /// Withdraws a question that was answered elsewhere, or has expired.
-    pub(crate) fn withdraw(&self, id: &str) {
         self.lock().retain(|(open, withdrawn)| {
             if open == id {
                 withdrawn.cancel();

@@ -13,7 +13,7 @@ use openclaw_trace::Tracer;
 
 use crate::catalog::ToolCatalog;
 use crate::client::SessionClient;
-use crate::commands::CommandMenu;
+use crate::commands::{CommandMenu, SentCommands};
 use crate::current_turn::{CurrentTurn, TurnEnd};
 use crate::describe::CallDescriber;
 use crate::editor_tools::EditorTools;
@@ -103,13 +103,14 @@ impl AcpSession {
         let servers = servers.map(Arc::new);
         let editor_tools =
             Arc::new(EditorTools::new(client.clone(), folders, calls.clone(), tasks.clone()));
-        let commands = Arc::new(CommandMenu::new(
-            gateway.clone(),
-            client.clone(),
+        let commands = Arc::new(CommandMenu {
+            gateway: gateway.clone(),
+            client: client.clone(),
             catalog,
-            options.clone(),
-            servers.clone(),
-        ));
+            options: options.clone(),
+            servers: servers.clone(),
+            sent: SentCommands::default(),
+        });
         let permissions = Arc::new(Permissions {
             gateway: gateway.clone(),
             client: client.clone(),
@@ -153,17 +154,11 @@ impl AcpSession {
             patience: setup.patience,
             progress: Mutex::default(),
         });
-        tasks.spawn({
-            let lending = lending.clone();
-            async move { lending.keep_lending().await }
-        });
+        tasks.spawn(lending.clone().keep_lending());
+        tasks.spawn(commands.clone().keep_sending());
         tasks.spawn({
             let client = client.clone();
             async move { client.updates.keep_sending().await }
-        });
-        tasks.spawn({
-            let commands = commands.clone();
-            async move { commands.keep_sending().await }
         });
         Self {
             gateway,

@@ -75,8 +75,8 @@ pub(crate) fn begin(
 impl Drop for BegunTurn {
     fn drop(&mut self) {
         calls::close(&self.session.calls, &self.session.client);
-        self.session.turn.forget();
         self.session.client.keep_notes();
+        self.session.turn.forget();
     }
 }
 

@@ -150,7 +150,8 @@ impl SessionServers {
     /// Returns the tools, and a note if there are too many.
     pub(crate) fn tools(&self) -> (Vec<LentTool>, Option<String>) {
         let tools = self.view().map(|view| view.tools()).unwrap_or_default();
-        let (found, most) = (tools.len(), self.max_tools);
+        let found = tools.len();
+        let most = self.max_tools;
         let left_out: Vec<&str> =
             tools.iter().skip(most).map(|tool| lent_name(tool.spec().name.as_str())).collect();
         let note = (!left_out.is_empty()).then(|| {
@@ -217,7 +218,7 @@ impl SessionServers {
     pub(crate) fn new_failures(&self, with_starting: bool) -> Vec<String> {
         let failures = self.failures();
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-        report::news(&mut reported, failures, with_starting)
+        report::unreported(&mut reported, failures, with_starting)
     }
 
     /// Stops all servers, and waits until they are gone.

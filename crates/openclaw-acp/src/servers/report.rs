@@ -67,12 +67,12 @@ pub(super) struct ServerFailure {
     name: String,
     /// Whether it was not tried yet.
     is_starting: bool,
-    words: String,
+    message: String,
 }
 
 /// Returns what is to be reported: each server once, and again if it has failed after it was still
 /// starting. `reported` has the servers that were reported, and whether they were starting then.
-pub(super) fn news(
+pub(super) fn unreported(
     reported: &mut BTreeMap<String, bool>,
     failures: Vec<ServerFailure>,
     with_starting: bool,
@@ -85,7 +85,7 @@ pub(super) fn news(
     let new: Vec<ServerFailure> = failures.into_iter().filter(is_new).collect();
     let new = new.into_iter().map(|failure| {
         reported.insert(failure.name, failure.is_starting);
-        failure.words
+        failure.message
     });
     new.collect()
 }
@@ -169,12 +169,12 @@ impl SessionServers {
                 format!("- `{}`: {description}", lent_name(spec.name.as_str()))
             })
             .collect();
-        let of = server
+        let servers = server
             .map_or_else(|| "the MCP servers".to_owned(), |name| format!("MCP server `{name}`"));
-        match lines.is_empty() {
-            true => format!("No tools from {of} of this session."),
-            false => format!("Tools of {of} of this session:\n{}", lines.join("\n")),
+        if lines.is_empty() {
+            return format!("No tools from {servers} of this session.");
         }
+        format!("Tools of {servers} of this session:\n{}", lines.join("\n"))
     }
 }
 
@@ -194,7 +194,7 @@ async fn names_of_gateway(gateway: &GatewaySession) -> Vec<String> {
 fn failure(status: &ServerStatus, uses_logins: bool) -> Option<ServerFailure> {
     let name = &status.name;
     let unavailable = |why: &str| format!("MCP server `{name}` is not available: {why}");
-    let words = match (status.state, &status.last_error) {
+    let message = match (status.state, &status.last_error) {
         (ServerState::Ready | ServerState::Idle | ServerState::Closed, _) => return None,
         (ServerState::NeedsAuth, _) => login_hint(status, uses_logins),
         (_, Some(error)) => unavailable(&reason(error)),
@@ -204,7 +204,7 @@ fn failure(status: &ServerStatus, uses_logins: bool) -> Option<ServerFailure> {
         (_, None) => unavailable("it does not respond"),
     };
     let is_starting = status.state == ServerState::Connecting && status.last_error.is_none();
-    Some(ServerFailure { name: name.clone(), is_starting, words })
+    Some(ServerFailure { name: name.clone(), is_starting, message })
 }
 
 fn login_hint(status: &ServerStatus, uses_logins: bool) -> String {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     fn told(status: &ServerStatus) -> String {
-        failure(status, false).map(|failure| failure.words).unwrap_or_default()
+        failure(status, false).map(|failure| failure.message).unwrap_or_default()
     }
 
     #[test]
@@ -305,7 +305,7 @@ mod tests {
         };
         let mut reported = BTreeMap::new();
         let mut news = |failures: Vec<ServerFailure>, with_starting| {
-            news(&mut reported, failures, with_starting).join("\n")
+            unreported(&mut reported, failures, with_starting).join("\n")
         };
         assert_eq!(news(starting().collect(), false), "", "not yet");
         assert!(
