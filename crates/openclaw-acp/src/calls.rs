@@ -7,11 +7,10 @@ use agent_client_protocol::v1::schema::{
 use openclaw_tools::native::{self, Native, PlanStep, StepStatus};
 use serde_json::{Value, json};
 
-use crate::builtin::BuiltinTool;
+use crate::builtin::{BuiltinTool, EditorTool};
 use crate::client::SessionClient;
 use crate::content::{block, printable_text, text_content};
 use crate::describe::CallDescriber;
-use crate::editor_tools::EditorTool;
 use crate::open_calls::{OpenCall, OpenCalls};
 
 /// Handles an event about a call.

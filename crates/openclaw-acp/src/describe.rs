@@ -11,11 +11,10 @@ use openclaw_tools::ToolEffect;
 use openclaw_tools::native::Native;
 use serde_json::{Map, Value};
 
-use crate::builtin::BuiltinTool;
+use crate::builtin::{BuiltinTool, EditorTool};
 use crate::catalog::ToolCatalog;
 use crate::changes::{changed_path, changes};
 use crate::content::text_content;
-use crate::editor_tools::EditorTool;
 use crate::folders::SessionFolders;
 use crate::lent_tools::LentTools;
 

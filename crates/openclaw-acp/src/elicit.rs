@@ -19,7 +19,6 @@ use openclaw_tools::schema::Validator;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::calls::end_status;
 use crate::client::SessionClient;
 use crate::content::text_content;
 use crate::current_turn::CurrentTurn;
@@ -297,7 +296,9 @@ impl<'c> ShownQuestion<'c> {
 
 impl Drop for ShownQuestion<'_> {
     fn drop(&mut self) {
-        let fields = ToolCallUpdateFields::new().status(end_status(!self.is_answered));
+        let status =
+            if self.is_answered { ToolCallStatus::Completed } else { ToolCallStatus::Failed };
+        let fields = ToolCallUpdateFields::new().status(status);
         self.client.update_call(self.id.clone(), fields);
     }
 }

@@ -15,9 +15,10 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
+use crate::builtin::EditorTool;
 use crate::calls::result_content;
 use crate::current_turn::CurrentTurn;
-use crate::editor_tools::{EditorTool, EditorTools};
+use crate::editor_tools::EditorTools;
 use crate::gateway::GatewaySession;
 use crate::lent_tools::{LentToolOutcome, LentToolOwner, LentTools};
 use crate::open_calls::OpenCalls;

@@ -39,6 +39,7 @@ mod questions;
 mod request;
 mod serve;
 mod servers;
+mod servers_command;
 mod session;
 mod tasks;
 mod turn;

@@ -12,13 +12,13 @@ use openclaw_protocol::rpc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::builtin::BuiltinTool;
+use crate::builtin::{BuiltinTool, EditorTool};
 use crate::changes::add_replaced_text;
 use crate::client::SessionClient;
 use crate::content::text_content;
 use crate::current_turn::CurrentTurn;
 use crate::describe::{CallDescriber, whole_call};
-use crate::editor_tools::{EditorTool, EditorTools};
+use crate::editor_tools::EditorTools;
 use crate::gateway::GatewaySession;
 use crate::lent_tools::LentTools;
 use crate::open_calls::OpenCalls;

@@ -1,7 +1,6 @@
 //! The editor's file system and terminals as tools of the agent (P6). The gateway asks for approval
 //! before it calls one that changes something.
 
-mod spec;
 mod terminal;
 
 use std::path::{Path, PathBuf};
@@ -19,7 +18,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
-pub(crate) use self::spec::EditorTool;
+use crate::builtin::EditorTool;
 use crate::client::SessionClient;
 use crate::folders::SessionFolders;
 use crate::lent_tools::{LentTool, LentToolOutcome, LentToolOwner};

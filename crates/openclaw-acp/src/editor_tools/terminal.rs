@@ -13,8 +13,8 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::spec::EditorTool;
 use super::{EditorTools, reason};
+use crate::builtin::EditorTool;
 use crate::client::SessionClient;
 
 /// The timeout of a command.

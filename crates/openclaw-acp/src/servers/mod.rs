@@ -22,7 +22,6 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 pub(crate) use self::entry::EditorServer;
-pub(crate) use self::report::ServersCommand;
 use crate::lent_tools::{LentTool, LentToolOutcome, LentToolOwner, text_block};
 
 /// The template of the tool names (P2).

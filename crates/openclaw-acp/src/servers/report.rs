@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use super::{SessionServers, lent_name};
 use crate::gateway::GatewaySession;
+use crate::servers_command::ServersCommand;
 
 /// The timeout of a request to the gateway.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -22,45 +23,6 @@ const STDERR_LINES: usize = 3;
 /// Maximum length of such a line, and of a description, in characters.
 const LINE: usize = 300;
 const DESCRIPTION: usize = 100;
-
-/// A command about MCP servers. The gateway does not know those of the session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ServersCommand {
-    Servers,
-    /// The tools of all servers, or of one.
-    Tools(Option<String>),
-    Status(String),
-    /// Fetches the lists of all servers, or of one.
-    Refresh(Option<String>),
-    /// Another verb, with its first argument.
-    Other(String),
-}
-
-impl ServersCommand {
-    /// Parses a command, given without its slash.
-    pub(crate) fn read(command: &str) -> Option<Self> {
-        let words: Vec<&str> = command.split_whitespace().collect();
-        let ["mcp", words @ ..] = words.as_slice() else { return None };
-        let name = |name: &&str| (*name).to_owned();
-        match words {
-            [] | ["servers" | "list"] => Some(Self::Servers),
-            ["tools", rest @ ..] if rest.len() < 2 => Some(Self::Tools(rest.first().map(name))),
-            ["refresh", rest @ ..] if rest.len() < 2 => Some(Self::Refresh(rest.first().map(name))),
-            ["servers" | "list" | "status", server] => Some(Self::Status(name(server))),
-            [_, server, ..] => Some(Self::Other(name(server))),
-            [_] => None,
-        }
-    }
-
-    /// The server that it is about; `None` for all.
-    fn server(&self) -> Option<&str> {
-        match self {
-            Self::Servers => None,
-            Self::Tools(server) | Self::Refresh(server) => server.as_deref(),
-            Self::Status(server) | Self::Other(server) => Some(server),
-        }
-    }
-}
 
 /// Why a server is not available.
 pub(super) struct ServerFailure {
@@ -345,24 +307,6 @@ mod tests {
         let rejected =
             ServerStatus { auth: AuthKind::Header, ..status(ServerState::NeedsAuth, None) };
         assert!(told(&rejected).contains("rejected the token"), "{}", told(&rejected));
-    }
-
-    #[test]
-    fn commands_about_servers_are_parsed() {
-        let name = || "a".to_owned();
-        for (command, expected) in [
-            ("mcp", Some(ServersCommand::Servers)),
-            ("mcp  servers", Some(ServersCommand::Servers)),
-            ("mcp tools", Some(ServersCommand::Tools(None))),
-            ("mcp tools a", Some(ServersCommand::Tools(Some(name())))),
-            ("mcp status a", Some(ServersCommand::Status(name()))),
-            ("mcp refresh", Some(ServersCommand::Refresh(None))),
-            ("mcp login a --code x", Some(ServersCommand::Other(name()))),
-            ("mcp help", None),
-            ("help", None),
-        ] {
-            assert_eq!(ServersCommand::read(command), expected, "{command}");
-        }
     }
 
     #[test]

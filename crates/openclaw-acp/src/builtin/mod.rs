@@ -1,9 +1,11 @@
 //! The tools whose arguments this program knows.
 
+mod editor;
+
 use agent_client_protocol::v1::schema::ToolKind;
 use openclaw_tools::native::Native;
 
-use crate::editor_tools::EditorTool;
+pub(crate) use self::editor::EditorTool;
 
 /// A built-in tool of the agent, or one of the editor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

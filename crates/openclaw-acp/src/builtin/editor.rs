@@ -16,7 +16,7 @@ pub(crate) enum EditorTool {
 }
 
 impl EditorTool {
-    pub(super) const ALL: [Self; 4] = [Self::ReadFile, Self::WriteFile, Self::EditFile, Self::Run];
+    pub(crate) const ALL: [Self; 4] = [Self::ReadFile, Self::WriteFile, Self::EditFile, Self::Run];
 
     pub(crate) fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
@@ -48,7 +48,7 @@ impl EditorTool {
         }
     }
 
-    pub(super) const fn effect(self) -> ToolEffect {
+    pub(crate) const fn effect(self) -> ToolEffect {
         match self {
             Self::ReadFile => ToolEffect::ReadOnly,
             Self::EditFile => ToolEffect::Unknown,
@@ -56,7 +56,7 @@ impl EditorTool {
         }
     }
 
-    pub(super) fn description(self, cwd: &Path) -> String {
+    pub(crate) fn description(self, cwd: &Path) -> String {
         let cwd = cwd.display();
         match self {
             Self::ReadFile => format!(
@@ -81,7 +81,7 @@ impl EditorTool {
         }
     }
 
-    pub(super) fn schema(self) -> Value {
+    pub(crate) fn schema(self) -> Value {
         let path = json!({
             "type": "string",
             "minLength": 1,
