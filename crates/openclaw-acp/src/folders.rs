@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn a_path_outside_the_session_s_folders_is_refused() {
-        let (folder, more) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let more = tempfile::tempdir().unwrap();
         let folders = of_client(vec![folder.path().into(), more.path().into()]);
         let in_more = more.path().join("b.rs");
         for good in ["a.rs", "./x/../a.rs", "new/folder/a.rs", in_more.to_str().unwrap()] {

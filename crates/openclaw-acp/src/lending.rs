@@ -200,7 +200,8 @@ mod tests {
 
     #[test]
     fn prompts_wait_once() {
-        let (start, patience) = (Instant::now(), Duration::from_secs(20));
+        let start = Instant::now();
+        let patience = Duration::from_secs(20);
         let mut until = None;
         let mut left = |after| {
             let now = start + Duration::from_secs(after);

@@ -1,4 +1,4 @@
-//! Publishes the tools of a session through a node, at a gateway without tools of sessions.
+//! Publishes the lent tools through a node, at a gateway to which they cannot be lent.
 //!
 //! Such a gateway offers them to all of its agents, and asks for no approval. So both are checked here:
 //! only this session can call them, and what may change something is approved by the user.
@@ -29,7 +29,7 @@ const MAX_CALLS: usize = 64;
 /// The name of the server that the tools belong to, as the gateway shows it.
 const SERVER: &str = "editor";
 
-/// Publishes the tools of a session.
+/// Publishes the lent tools of a session.
 pub(crate) struct Publisher {
     pub(crate) connect: Arc<dyn Connect>,
     pub(crate) gateway: Arc<GatewaySession>,

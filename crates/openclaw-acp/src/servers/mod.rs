@@ -38,7 +38,7 @@ const MANY_PROCESSES: usize = 5;
 /// What the servers of sessions need.
 #[derive(Debug, Clone)]
 pub struct ServerSetup {
-    /// The configuration: limits, and the policies that also apply to tools of sessions.
+    /// The configuration: limits, and the policies that also apply to lent tools.
     pub config: Config,
     /// The context for connecting. Logins are used only if `acp.useLogins` allows it.
     pub context: DialContext,
