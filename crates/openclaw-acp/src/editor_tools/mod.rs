@@ -1,8 +1,6 @@
-//! The client's file system and terminals as tools of the agent (P6). The gateway asks for approval
+//! The editor's file system and terminals as tools of the agent (P6). The gateway asks for approval
 //! before it calls one that changes something.
 
-mod folders;
-mod spec;
 mod terminal;
 
 use std::path::{Path, PathBuf};
@@ -20,11 +18,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
-use self::folders::SessionFolders;
-pub(crate) use self::folders::normal;
-pub(crate) use self::spec::ClientTool;
-use crate::lend::{LentOutcome, SessionTool, ToolOwner};
-use crate::session::AcpSession;
+use crate::builtin::EditorTool;
+use crate::client::SessionClient;
+use crate::folders::SessionFolders;
+use crate::lent_tools::{LentTool, LentToolOutcome, LentToolOwner};
+use crate::open_calls::OpenCalls;
+use crate::tasks::SessionTasks;
 
 /// The timeout of reading or writing a file.
 const FILE: Duration = Duration::from_secs(60);
@@ -46,68 +45,71 @@ struct FileArgs {
     new: String,
 }
 
-/// The tools that the client of a session offers.
-pub(crate) struct ClientTools {
-    offered: Vec<ClientTool>,
-    folders: SessionFolders,
+/// The tools that the editor offers.
+pub(crate) struct EditorTools {
+    offered: Vec<EditorTool>,
+    folders: Arc<SessionFolders>,
+    client: Arc<SessionClient>,
+    calls: Arc<OpenCalls>,
+    tasks: SessionTasks,
 }
 
-impl ClientTools {
-    pub(crate) fn new(client: &ClientCapabilities, folders: Vec<PathBuf>) -> Self {
-        let (reads, writes) = (client.fs.read_text_file, client.fs.write_text_file);
-        let is_offered = |tool: &ClientTool| match tool {
-            ClientTool::ReadFile => reads,
-            ClientTool::WriteFile => writes,
-            ClientTool::EditFile => reads && writes,
-            ClientTool::Run => client.terminal,
-        };
-        let offered = ClientTool::ALL.into_iter().filter(is_offered).collect();
-        Self { offered, folders: SessionFolders::new(folders) }
+/// Returns the tools that a client can execute.
+fn offered(client: &ClientCapabilities) -> Vec<EditorTool> {
+    let reads = client.fs.read_text_file;
+    let writes = client.fs.write_text_file;
+    let is_offered = |tool: &EditorTool| match tool {
+        EditorTool::ReadFile => reads,
+        EditorTool::WriteFile => writes,
+        EditorTool::EditFile => reads && writes,
+        EditorTool::Run => client.terminal,
+    };
+    EditorTool::ALL.into_iter().filter(is_offered).collect()
+}
+
+impl EditorTools {
+    pub(crate) fn new(
+        client: Arc<SessionClient>,
+        folders: Arc<SessionFolders>,
+        calls: Arc<OpenCalls>,
+        tasks: SessionTasks,
+    ) -> Self {
+        Self { offered: offered(&client.capabilities), folders, client, calls, tasks }
     }
 
-    pub(crate) fn tools(&self) -> Vec<SessionTool> {
-        let tools = self.offered.iter().map(|tool| SessionTool {
+    pub(crate) fn tools(&self) -> Vec<LentTool> {
+        let tools = self.offered.iter().map(|tool| LentTool {
             name: tool.name().to_owned(),
             label: tool.title().to_owned(),
             description: tool.description(self.folders.cwd()),
             schema: ToolSpec::schema(tool.schema()),
             effect: tool.effect(),
-            by: ToolOwner::Client(*tool),
+            owner: LentToolOwner::Editor,
         });
         tools.collect()
     }
 
     /// Calls a tool. The gateway has obtained the user's approval, and checked the arguments.
-    pub(crate) async fn call(
-        &self,
-        session: &Arc<AcpSession>,
-        tool: ClientTool,
-        arguments: &RawValue,
-    ) -> LentOutcome {
+    pub(crate) async fn call(&self, tool: EditorTool, arguments: &RawValue) -> LentToolOutcome {
         let done = match tool {
-            ClientTool::Run => terminal::run(session, &self.folders, arguments).await,
+            EditorTool::Run => self.run(arguments).await,
             _ => {
-                let work = self.file(session, tool, arguments);
+                let work = self.file(tool, arguments);
                 timeout(FILE, work).await.unwrap_or_else(|_| Err("timed out".to_owned()))
             }
         };
         match done {
-            Ok(text) => LentOutcome::done(&text),
-            Err(words) => LentOutcome::failed(&words),
+            Ok(text) => LentToolOutcome::done(&text),
+            Err(message) => LentToolOutcome::failed(&message),
         }
     }
 
-    async fn file(
-        &self,
-        session: &AcpSession,
-        tool: ClientTool,
-        arguments: &RawValue,
-    ) -> Result<String, String> {
+    async fn file(&self, tool: EditorTool, arguments: &RawValue) -> Result<String, String> {
         let args: FileArgs = serde_json::from_str(arguments.get()).map_err(|it| it.to_string())?;
         let path = self.folders.inside(&args.path)?;
         match tool {
-            ClientTool::ReadFile => {
-                let read = read(session, &path, args.line, args.limit).await?;
+            EditorTool::ReadFile => {
+                let read = self.read(&path, args.line, args.limit).await?;
                 Ok(match read.char_indices().nth(MAX_CHARS) {
                     Some((end, _)) => {
                         format!("{}\n[truncated; use `line` and `limit` to read on]", &read[..end])
@@ -115,17 +117,17 @@ impl ClientTools {
                     None => read,
                 })
             }
-            ClientTool::WriteFile => {
-                write(session, path, args.content).await?;
+            EditorTool::WriteFile => {
+                self.write(path, args.content).await?;
                 Ok("The file was written.".to_owned())
             }
-            ClientTool::EditFile => {
-                let before = read(session, &path, None, None).await?;
+            EditorTool::EditFile => {
+                let before = self.read(&path, None, None).await?;
                 match before.matches(&args.old).count() {
                     1 => {}
                     0 => {
-                        let words = "`old` does not occur in the file. The file was not changed.";
-                        return Err(words.to_owned());
+                        return Err("`old` does not occur in the file. The file was not changed."
+                            .to_owned());
                     }
                     count => {
                         return Err(format!(
@@ -134,17 +136,17 @@ impl ClientTools {
                         ));
                     }
                 }
-                write(session, path, before.replacen(&args.old, &args.new, 1)).await?;
+                self.write(path, before.replacen(&args.old, &args.new, 1)).await?;
                 Ok("The file was changed.".to_owned())
             }
-            ClientTool::Run => Err("not a file tool".to_owned()),
+            EditorTool::Run => Err("not a file tool".to_owned()),
         }
     }
 
     /// Whether a tool will refuse to work on what these arguments name.
     pub(crate) fn refuses(&self, tool: &str, args: &Value) -> bool {
-        let key = match ClientTool::find(tool) {
-            Some(ClientTool::Run) => "cwd",
+        let key = match EditorTool::find(tool) {
+            Some(EditorTool::Run) => "cwd",
             Some(_) => "path",
             None => return false,
         };
@@ -153,40 +155,41 @@ impl ClientTools {
     }
 
     /// Returns the difference that a write makes, with the text that it replaces.
-    pub(crate) async fn diff(&self, session: &AcpSession, args: &Value) -> Vec<ToolCallContent> {
+    pub(crate) async fn diff(&self, args: &Value) -> Vec<ToolCallContent> {
         let text = |key: &str| args.get(key).and_then(Value::as_str);
         let (Some(path), Some(content)) = (text("path"), text("content")) else {
             return Vec::new();
         };
         let Ok(path) = self.folders.inside(path) else { return Vec::new() };
-        let before = match self.offered.contains(&ClientTool::ReadFile) {
-            true => timeout(FILE, read(session, &path, None, None)).await,
-            false => Ok(Err(String::new())),
-        };
-        let before = before.ok().and_then(Result::ok);
+        let mut before = None;
+        if self.offered.contains(&EditorTool::ReadFile) {
+            let read = timeout(FILE, self.read(&path, None, None)).await;
+            before = read.ok().and_then(Result::ok);
+        }
         vec![ToolCallContent::Diff(Diff::new(path, content).old_text(before))]
     }
-}
 
-async fn read(
-    session: &AcpSession,
-    path: &Path,
-    line: Option<u32>,
-    limit: Option<u32>,
-) -> Result<String, String> {
-    let request = ReadTextFileRequest::new(session.id.clone(), path).line(line).limit(limit);
-    let read = session.cx.send_request(request).block_task().await;
-    read.map(|read| read.content).map_err(|error| {
-        format!("the editor could not read {}: {}", path.display(), reason(&error))
-    })
-}
+    async fn read(
+        &self,
+        path: &Path,
+        line: Option<u32>,
+        limit: Option<u32>,
+    ) -> Result<String, String> {
+        let request = ReadTextFileRequest::new(self.client.session.clone(), path);
+        let request = request.line(line).limit(limit);
+        let read = self.client.send_request(request).block_task().await;
+        read.map(|read| read.content).map_err(|error| {
+            format!("the editor could not read {}: {}", path.display(), reason(&error))
+        })
+    }
 
-async fn write(session: &AcpSession, path: PathBuf, content: String) -> Result<(), String> {
-    let request = WriteTextFileRequest::new(session.id.clone(), path.clone(), content);
-    let written = session.cx.send_request(request).block_task().await;
-    written.map(drop).map_err(|error| {
-        format!("the editor could not write {}: {}", path.display(), reason(&error))
-    })
+    async fn write(&self, path: PathBuf, content: String) -> Result<(), String> {
+        let request = WriteTextFileRequest::new(self.client.session.clone(), path.clone(), content);
+        let written = self.client.send_request(request).block_task().await;
+        written.map(drop).map_err(|error| {
+            format!("the editor could not write {}: {}", path.display(), reason(&error))
+        })
+    }
 }
 
 /// The message of an error of the client, with its cause: the message alone is often that of the
@@ -222,8 +225,7 @@ mod tests {
     fn only_what_the_client_offers_is_a_tool() {
         let client: ClientCapabilities =
             serde_json::from_value(json!({"fs": {"readTextFile": true}})).unwrap();
-        let tools = ClientTools::new(&client, vec!["/w".into()]).tools();
-        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        let names: Vec<&str> = offered(&client).into_iter().map(EditorTool::name).collect();
         assert_eq!(names, ["editor_read_file"]);
     }
 }

@@ -1,4 +1,4 @@
-//! The tools that a client can execute, as the model sees them.
+//! The tools that an editor can execute, as the model sees them.
 
 use std::path::Path;
 
@@ -6,17 +6,17 @@ use agent_client_protocol::v1::schema::ToolKind;
 use openclaw_tools::ToolEffect;
 use serde_json::{Value, json};
 
-/// A tool that the client executes.
+/// A tool that the editor executes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ClientTool {
+pub(crate) enum EditorTool {
     ReadFile,
     WriteFile,
     EditFile,
     Run,
 }
 
-impl ClientTool {
-    pub(super) const ALL: [Self; 4] = [Self::ReadFile, Self::WriteFile, Self::EditFile, Self::Run];
+impl EditorTool {
+    pub(crate) const ALL: [Self; 4] = [Self::ReadFile, Self::WriteFile, Self::EditFile, Self::Run];
 
     pub(crate) fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
@@ -48,7 +48,7 @@ impl ClientTool {
         }
     }
 
-    pub(super) const fn effect(self) -> ToolEffect {
+    pub(crate) const fn effect(self) -> ToolEffect {
         match self {
             Self::ReadFile => ToolEffect::ReadOnly,
             Self::EditFile => ToolEffect::Unknown,
@@ -56,7 +56,7 @@ impl ClientTool {
         }
     }
 
-    pub(super) fn description(self, cwd: &Path) -> String {
+    pub(crate) fn description(self, cwd: &Path) -> String {
         let cwd = cwd.display();
         match self {
             Self::ReadFile => format!(
@@ -81,17 +81,17 @@ impl ClientTool {
         }
     }
 
-    pub(super) fn schema(self) -> Value {
+    pub(crate) fn schema(self) -> Value {
         let path = json!({
             "type": "string",
             "minLength": 1,
             "description": "File path, absolute or relative to the project.",
         });
-        let text = |words: &str| json!({ "type": "string", "description": words });
+        let text = |about: &str| json!({ "type": "string", "description": about });
         let (properties, required) = match self {
             Self::ReadFile => {
                 let number =
-                    |words: &str| json!({ "type": "integer", "minimum": 1, "description": words });
+                    |about: &str| json!({ "type": "integer", "minimum": 1, "description": about });
                 let properties = json!({
                     "path": path,
                     "line": number("The first line to read; lines count from 1."),

@@ -1,4 +1,4 @@
-//! The client's file system and terminals as tools.
+//! The editor's file system and terminals as tools.
 
 use serde_json::{Value, json};
 
