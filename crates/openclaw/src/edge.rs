@@ -20,8 +20,7 @@ use openclaw_trace::Tracer;
 
 use crate::clipboard::ClipboardProgram;
 use crate::error::{CommandError, Context as _};
-use crate::pictures::{PictureProtocol, Pictures};
-use crate::telemetry::Telemetry;
+use openclaw_terminal::pictures::{PictureProtocol, Pictures};
 
 /// As the first argument, runs the program as the guard for another process's servers.
 pub(crate) const GUARD_ARGUMENT: &str = "__guard";
@@ -86,7 +85,7 @@ impl Edge {
     pub(crate) fn of_this_process(
         redactor: Redactor,
         config_flag: Option<PathBuf>,
-        telemetry: &Telemetry,
+        tracer: Tracer,
     ) -> Self {
         let proxies = PROXIES.iter().flat_map(|name| [(*name).to_owned(), name.to_lowercase()]);
         let addresses = proxies.filter_map(|name| variable(&name)).map(|address| {
@@ -94,7 +93,7 @@ impl Edge {
         });
         redactor.add_all(&addresses.flat_map(|url| url_credentials(&url)).collect::<Vec<_>>());
         let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
-        Self { redactor, tracer: telemetry.tracer(), home, config_flag }
+        Self { redactor, tracer, home, config_flag }
     }
 
     pub(crate) fn environment(&self) -> Environment {

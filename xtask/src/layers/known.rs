@@ -1,9 +1,6 @@
 //! The cycles that are known. New ones are not added.
 
 pub(super) const CYCLES: &[(&str, &[&str])] = &[
-    ("openclaw", &["commands", "completion"]),
-    ("openclaw", &["edge", "telemetry"]),
-    ("openclaw", &["markdown", "output"]),
     ("openclaw-config", &["agent", "gateway", "model", "oauth", "provider", "server"]),
     ("openclaw-config", &["decode", "raw", "schema", "text"]),
     (

@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use super::link::GatewayTarget;
 use crate::edge::Edge;
 use crate::error::{CommandError, Context as _};
-use crate::output::{FAINT, Output, STRONG, printable};
+use crate::output::{Output, printable};
 use crate::prompt;
+use openclaw_terminal::style::{FAINT, STRONG};
 
 /// A larger file is invalid.
 const MAX_FILE: u64 = 1024 * 1024;

@@ -15,11 +15,13 @@ use super::service::Service;
 use super::{GatewayState, gateway_state, stop};
 use crate::cli::{GatewayLogsArgs, RunArgs};
 use crate::commands::block_on;
-use crate::commands::link::{running, state_files};
+use crate::commands::link::running;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::{GOOD, Output, STRONG, printable};
+use crate::output::{Output, printable};
+use crate::state_files;
+use openclaw_terminal::style::{GOOD, STRONG};
 
 /// How long the start may take, until the gateway responds.
 const STARTING: Duration = Duration::from_secs(30);

@@ -21,8 +21,9 @@ use crate::commands::{LoadedConfig, load_config, log_warnings};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::{GOOD, Output, STRONG};
+use crate::output::Output;
 use crate::signals::{SignalAction, Signals, end_after};
+use openclaw_terminal::style::{GOOD, STRONG};
 
 /// How long a note may take to be written.
 const NOTE: Duration = Duration::from_millis(500);

@@ -20,7 +20,8 @@ use crate::commands::link::{find_running, look};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::output::{BAD, GOOD, Output, plural, printable};
+use crate::output::{Output, plural, printable};
+use openclaw_terminal::style::{BAD, GOOD};
 
 /// The state of the gateway of a state folder.
 pub(crate) enum GatewayState {

@@ -14,7 +14,8 @@ use crate::commands::link::{look, running};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::output::{GOOD, Output};
+use crate::output::Output;
+use openclaw_terminal::style::GOOD;
 
 /// How long the shutdown may take, in addition to the grace period for turns.
 const MARGIN: Duration = Duration::from_secs(15);

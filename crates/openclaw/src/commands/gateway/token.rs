@@ -12,7 +12,8 @@ use crate::commands::sessions::ago;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::output::{GOOD, Output};
+use crate::output::Output;
+use openclaw_terminal::style::GOOD;
 
 pub(super) fn token(command: &TokenCommand, edge: &Edge, output: &mut Output) -> CommandResult {
     let store = TokenStore::of(&edge.paths()?.state);

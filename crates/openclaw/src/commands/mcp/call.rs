@@ -16,7 +16,8 @@ use crate::commands::link::Servers;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::{BAD, GOOD, Output};
+use crate::output::Output;
+use openclaw_terminal::style::{BAD, GOOD};
 
 /// The maximum length of a tool's name.
 const NAME_CHARS: usize = 100;

@@ -10,7 +10,8 @@ use crate::commands::sessions::agree;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::{FAINT, GOOD, Output, printable};
+use crate::output::{Output, printable};
+use openclaw_terminal::style::{FAINT, GOOD};
 
 pub(super) fn install(args: &InstallArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let client = client(args.target.client);

@@ -26,9 +26,10 @@ use crate::commands::link::look;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::fold::fold;
-use crate::output::{GOOD, Output, STRONG, printable};
+use crate::output::{Output, printable};
 use crate::prompt::say;
+use openclaw_terminal::style::{GOOD, STRONG};
+use openclaw_terminal::wrap::wrap;
 
 /// How often to ask whether the login is finished.
 const POLL: Duration = Duration::from_millis(400);
@@ -225,7 +226,7 @@ fn introduction(
 fn folded(text: &str) -> String {
     let width = terminal_size::terminal_size_of(std::io::stderr());
     let width = width.map_or(80, |(width, _)| usize::from(width.0));
-    let lines = text.lines().map(|line| fold(&printable(line), width));
+    let lines = text.lines().map(|line| wrap(&printable(line), width));
     lines.collect::<Vec<_>>().join("\n")
 }
 

@@ -16,7 +16,8 @@ use crate::commands::link::{Servers, missing_servers};
 use crate::edge::Edge;
 use crate::error::CommandResult;
 use crate::exit::Exit;
-use crate::output::{BAD, FAINT, GOOD, Output, STRONG, WARNING};
+use crate::output::Output;
+use openclaw_terminal::style::{BAD, FAINT, GOOD, STRONG, WARNING};
 
 pub(super) fn servers(args: &ServersArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let servers = Servers { start: StartMode::Eager, ..servers_of(&args.context, edge) };

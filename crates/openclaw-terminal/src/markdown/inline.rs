@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use super::Canvas;
-use crate::output::printable;
+use openclaw_content::printable;
 
 const CODE: Style = AnsiColor::Cyan.on_default();
 /// Begins a paragraph without being visible, so that nothing in the line is taken for a block. Emphasis

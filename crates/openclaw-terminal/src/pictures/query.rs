@@ -4,7 +4,7 @@
 use super::PictureProtocol;
 
 /// Asks for the number of colours of graphics, and for the device attributes.
-pub(crate) const QUERY: &str = "\u{1b}[?1;1;0S\u{1b}[c";
+pub const QUERY: &str = "\u{1b}[?1;1;0S\u{1b}[c";
 /// The attribute of terminals with sixel graphics.
 const SIXEL: &str = "4";
 /// The colours of terminals that do not tell their number.
@@ -14,18 +14,18 @@ const START: &str = "\u{1b}[?";
 
 /// The answers of a terminal, and what was typed meanwhile.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct TerminalAnswers {
+pub struct TerminalAnswers {
     /// Whether the last answer has arrived.
-    pub(crate) is_complete: bool,
+    pub is_complete: bool,
     /// How the terminal shows pictures.
-    pub(crate) protocol: Option<PictureProtocol>,
+    pub protocol: Option<PictureProtocol>,
     /// What was typed before, between and after the answers.
-    pub(crate) typed: String,
+    pub typed: String,
 }
 
 impl TerminalAnswers {
     /// Finds the answers in what was read from a terminal.
-    pub(crate) fn of(read: &str) -> Self {
+    pub fn of(read: &str) -> Self {
         let (mut answers, mut rest, mut colours) = (Self::default(), read, USUAL_COLOURS);
         while let Some((before, after)) = rest.split_once(START) {
             answers.typed.push_str(before);

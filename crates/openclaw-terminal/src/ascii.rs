@@ -9,7 +9,7 @@ const SPINNER: [char; 4] = ['|', '/', '-', '\\'];
 const ELLIPSIS: &str = "...";
 
 /// Replaces every character that is not ASCII. A `…` gets two columns wider.
-pub(crate) fn ascii(text: &str) -> Cow<'_, str> {
+pub fn ascii(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return text.into();
     }
@@ -25,7 +25,7 @@ pub(crate) fn ascii(text: &str) -> Cow<'_, str> {
 
 /// Like [`ascii`], for lines that are laid out in columns: they keep their width. The `…` of a
 /// truncated text also replaces the two characters beside it.
-pub(crate) fn ascii_columns(text: &str) -> Cow<'_, str> {
+pub fn ascii_columns(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return text.into();
     }

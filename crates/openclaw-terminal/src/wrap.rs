@@ -12,53 +12,53 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 const MIN_ROOM: usize = 20;
 
 /// Returns the display width of a line, without its colours.
-pub(crate) fn columns(line: &str) -> usize {
+pub fn columns(line: &str) -> usize {
     strip_str(line).to_string().width()
 }
 
 /// Wraps a line; continuation lines are indented to its text.
-pub(crate) fn fold(line: &str, width: usize) -> String {
+pub fn wrap(line: &str, width: usize) -> String {
     let plain = strip_str(line).to_string();
-    fold_under(line, &hanging(&plain), width)
+    wrap_under(line, &hanging(&plain), width)
 }
 
-/// Like [`fold`], but also breaks words that are wider than a line, so that their rest is indented,
+/// Like [`wrap`], but also breaks words that are wider than a line, so that their rest is indented,
 /// too. Not for text that users copy, such as URLs to open.
-pub(crate) fn fold_and_break(line: &str, width: usize) -> String {
+pub fn wrap_and_break(line: &str, width: usize) -> String {
     let plain = strip_str(line).to_string();
-    fold_with(line, &hanging(&plain), width, true)
+    wrap_with(line, &hanging(&plain), width, true)
 }
 
 /// Wraps a line; continuation lines start with this prefix.
-pub(crate) fn fold_under(line: &str, before: &str, width: usize) -> String {
-    fold_with(line, before, width, false)
+pub fn wrap_under(line: &str, before: &str, width: usize) -> String {
+    wrap_with(line, before, width, false)
 }
 
-fn fold_with(line: &str, before: &str, width: usize, breaks_words: bool) -> String {
+fn wrap_with(line: &str, before: &str, width: usize, breaks_words: bool) -> String {
     let before = if columns(before) + MIN_ROOM > width { "" } else { before };
     let margin = columns(before);
     let longest = if breaks_words { width.saturating_sub(margin).max(1) } else { usize::MAX };
-    let mut folded = String::with_capacity(line.len());
+    let mut wrapped = String::with_capacity(line.len());
     let (mut column, mut blanks, mut has_word) = (0, String::new(), false);
     let mut chars = line.chars().peekable();
     while let Some(piece) = next_piece(&mut chars, longest) {
         match piece {
             Piece::Blank(blank) => blanks.push(blank),
             Piece::Break => {
-                folded.push('\n');
+                wrapped.push('\n');
                 blanks.clear();
                 (column, has_word) = (0, false);
             }
             Piece::Word(word, room) => {
                 if has_word && column + blanks.len() + room > width {
-                    let _ = write!(folded, "\n{before}");
+                    let _ = write!(wrapped, "\n{before}");
                     column = margin;
                 } else {
-                    folded.push_str(&blanks);
+                    wrapped.push_str(&blanks);
                     column += blanks.len();
                 }
                 blanks.clear();
-                folded.push_str(&word);
+                wrapped.push_str(&word);
                 column += room;
                 // The terminal itself breaks a word that is wider than a line.
                 column = if column > width && width > 0 { column % width } else { column };
@@ -66,8 +66,8 @@ fn fold_with(line: &str, before: &str, width: usize, breaks_words: bool) -> Stri
             }
         }
     }
-    folded.push_str(&blanks);
-    folded
+    wrapped.push_str(&blanks);
+    wrapped
 }
 
 /// Returns the prefix of the continuation lines of a line.
@@ -124,5 +124,5 @@ fn next_piece(chars: &mut Peekable<Chars<'_>>, longest: usize) -> Option<Piece> 
 }
 
 #[cfg(test)]
-#[path = "fold_tests.rs"]
+#[path = "wrap_tests.rs"]
 mod tests;

@@ -4,7 +4,7 @@
 use anstyle::{AnsiColor, Style};
 
 use super::{Canvas, styled};
-use crate::output::FAINT;
+use crate::style::FAINT;
 
 const KEYWORD: Style = AnsiColor::Magenta.on_default();
 const STRING: Style = AnsiColor::Green.on_default();

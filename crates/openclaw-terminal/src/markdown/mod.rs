@@ -11,8 +11,8 @@ mod table;
 use std::borrow::Cow;
 
 use self::code::CodeBlock;
-use crate::fold::{columns, fold_under};
-use crate::output::{FAINT, STRONG};
+use crate::style::{FAINT, STRONG};
+use crate::wrap::{columns, wrap_under};
 
 /// A longer line is written as it is, in bytes: rendering it again and again would take too long.
 const MAX_LINE: usize = 4 * 1024;
@@ -24,15 +24,16 @@ const RULE: usize = 40;
 
 /// The terminal to render for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Canvas {
-    pub(crate) width: usize,
+pub struct Canvas {
+    /// The columns of the terminal.
+    pub width: usize,
     /// Whether text can be styled. If not, the marks of emphasis are kept.
-    pub(crate) colour: bool,
+    pub colour: bool,
 }
 
 /// Renders streamed Markdown.
 #[derive(Debug, Default)]
-pub(crate) struct Markdown {
+pub struct Markdown {
     /// The source of this line.
     line: String,
     /// What is written of this line.
@@ -46,7 +47,7 @@ pub(crate) struct Markdown {
 
 impl Markdown {
     /// Returns what to write for the next chunk, which must be sanitized.
-    pub(crate) fn push(&mut self, text: &str, canvas: Canvas) -> String {
+    pub fn push(&mut self, text: &str, canvas: Canvas) -> String {
         let mut out = String::with_capacity(text.len());
         for piece in text.split_inclusive('\n') {
             let (text, is_whole) = match piece.strip_suffix('\n') {
@@ -68,7 +69,7 @@ impl Markdown {
 
     /// Returns the rest of an incomplete line or table, after which other output follows. A code
     /// block stays open.
-    pub(crate) fn finish(&mut self, canvas: Canvas) -> String {
+    pub fn finish(&mut self, canvas: Canvas) -> String {
         let mut out = String::new();
         if self.is_at_line_start() && self.table.is_empty() {
             return out;
@@ -175,10 +176,10 @@ impl Markdown {
 }
 
 /// Wraps text that is not Markdown. The words of a row stay in their column.
-pub(crate) fn wrap_plain(text: &str, canvas: Canvas) -> String {
+pub fn wrap_plain(text: &str, canvas: Canvas) -> String {
     let wrapped = text.split('\n').map(|line| {
         let margin = line.len() - line.trim_start_matches(' ').len();
-        folded(line, &" ".repeat(second_cell(line).unwrap_or(margin)), canvas)
+        wrapped(line, &" ".repeat(second_cell(line).unwrap_or(margin)), canvas)
     });
     wrapped.collect::<Vec<_>>().join("\n")
 }
@@ -190,7 +191,7 @@ fn render(line: &str, canvas: Canvas) -> String {
     let inline = |text: &str, base| inline::render(text, base, canvas);
     if let Some(title) = heading(text) {
         let marks = if canvas.colour { "" } else { &text[..text.len() - title.len()] };
-        return folded(&format!("{marks}{}", inline(title, STRONG)), "", canvas);
+        return wrapped(&format!("{marks}{}", inline(title, STRONG)), "", canvas);
     }
     if is_rule(text) {
         return styled(&"─".repeat(RULE.min(canvas.width)), FAINT, canvas).into_owned();
@@ -199,21 +200,21 @@ fn render(line: &str, canvas: Canvas) -> String {
         let bar = styled("│", FAINT, canvas);
         let quote = quote.strip_prefix(' ').unwrap_or(quote);
         let before = format!("{margin}{bar} ");
-        return folded(&format!("{before}{}", inline(quote, FAINT)), &before, canvas);
+        return wrapped(&format!("{before}{}", inline(quote, FAINT)), &before, canvas);
     }
     if let Some((mark, text)) = item(text) {
         let mark = if mark.starts_with(['-', '*', '+']) && canvas.colour { "•" } else { mark };
         let before = " ".repeat(margin.len() + columns(mark) + 1);
         let text = inline(text, anstyle::Style::new());
-        return folded(&format!("{margin}{mark} {text}"), &before, canvas);
+        return wrapped(&format!("{margin}{mark} {text}"), &before, canvas);
     }
     let before = " ".repeat(second_cell(line).unwrap_or(margin.len()));
     let text = inline(text, anstyle::Style::new());
-    folded(&format!("{margin}{text}"), &before, canvas)
+    wrapped(&format!("{margin}{text}"), &before, canvas)
 }
 
-fn folded(line: &str, before: &str, canvas: Canvas) -> String {
-    fold_under(line, before, canvas.width)
+fn wrapped(line: &str, before: &str, canvas: Canvas) -> String {
+    wrap_under(line, before, canvas.width)
 }
 
 /// Returns the title of a heading.

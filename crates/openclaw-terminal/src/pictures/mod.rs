@@ -2,7 +2,7 @@
 
 mod bitmap;
 #[cfg_attr(not(unix), allow(dead_code, reason = "terminals are asked on Unix only"))]
-pub(crate) mod query;
+pub mod query;
 mod sixel;
 
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use crossterm::terminal::WindowSize;
 
 use self::bitmap::Bitmap;
-pub(crate) use self::query::TerminalAnswers;
+pub use self::query::TerminalAnswers;
 
 /// The size of a chunk of the kitty protocol, in bytes.
 const CHUNK: usize = 4_096;
@@ -27,7 +27,7 @@ const TEXT_LINES: usize = 4;
 
 /// How a terminal shows pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PictureProtocol {
+pub enum PictureProtocol {
     /// The graphics protocol of kitty.
     Kitty,
     /// The inline images of iTerm2.
@@ -40,29 +40,29 @@ pub(crate) enum PictureProtocol {
 /// How the terminal shows pictures, if it can: known from the environment, or set when the terminal
 /// has answered.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Pictures {
+pub struct Pictures {
     protocol: Arc<OnceLock<PictureProtocol>>,
     asks: bool,
 }
 
 impl Pictures {
     /// A terminal that is known to use this protocol.
-    pub(crate) fn known(protocol: PictureProtocol) -> Self {
+    pub fn known(protocol: PictureProtocol) -> Self {
         Self { protocol: Arc::new(OnceLock::from(protocol)), asks: false }
     }
 
     /// A terminal that has to be asked.
-    pub(crate) fn unknown() -> Self {
+    pub fn unknown() -> Self {
         Self { protocol: Arc::default(), asks: true }
     }
 
     /// Whether the terminal has to be asked.
-    pub(crate) fn asks(&self) -> bool {
+    pub fn asks(&self) -> bool {
         self.asks
     }
 
     /// Sets the protocol that the terminal has answered with.
-    pub(crate) fn found(&self, protocol: Option<PictureProtocol>) {
+    pub fn found(&self, protocol: Option<PictureProtocol>) {
         if let Some(protocol) = protocol {
             // The first answer stays.
             let _ = self.protocol.set(protocol);
@@ -71,7 +71,7 @@ impl Pictures {
 
     /// Returns the sequence that shows a picture; `None` if the terminal cannot show this one. The
     /// data is base64.
-    pub(crate) fn sequence(&self, mime_type: &str, data: &str) -> Option<String> {
+    pub fn sequence(&self, mime_type: &str, data: &str) -> Option<String> {
         let protocol = self.protocol.get()?;
         protocol.sequence(mime_type, data, Room::of_this_terminal())
     }
