@@ -1,8 +1,6 @@
 //! The cycles that are known. New ones are not added.
 
 pub(super) const CYCLES: &[(&str, &[&str])] = &[
-    ("openclaw-config", &["agent", "gateway", "model", "oauth", "provider", "server"]),
-    ("openclaw-config", &["decode", "raw", "schema", "text"]),
     (
         "openclaw-gateway",
         &[
