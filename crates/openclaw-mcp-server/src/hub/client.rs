@@ -351,7 +351,7 @@ impl HubClient {
 
     /// Registers what answers for it during the calls of a new session.
     pub(super) fn scope_of(&self, answers: Arc<dyn AskableClient>) -> CallScope {
-        let client = (!self.is_shared).then_some(self.number);
+        let client = (self.number, self.is_shared);
         self.hub.asks.register(client, answers, self.options.wrap)
     }
 

@@ -157,6 +157,7 @@ pub(crate) fn call<'a>(
             connection.call_tool_watched(request, limits, call.options).await
         };
         let duration = started.elapsed();
+        CallGuard::end(at_work, result.as_ref().err());
         let mut outcome = match result {
             Ok(raw) => {
                 let length = raw.get().len();

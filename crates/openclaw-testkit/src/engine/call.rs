@@ -78,7 +78,7 @@ impl Engine {
         let request = Request { id, params, modern };
         let cancelled = self.wait(&request, out, cancel);
         session.end(id.get());
-        if cancelled {
+        if cancelled && !self.script.calls.stubborn {
             return;
         }
         let answer = match self.question(&request) {
