@@ -28,8 +28,8 @@ mod spec;
 
 pub use approval::{
     ApprovalAnswer, ApprovalContext, ApprovalExtent, ApprovalNeed, ApprovalReason, ApprovalRequest,
-    ApprovalRule, Approver, BadFingerprint, Fallback, NoApprover, PermissionMode, Pin,
-    ToolFingerprint,
+    ApprovalRule, Approver, BadFingerprint, ChangeTooLarge, Fallback, NoApprover, PermissionMode,
+    Pin, ToolFingerprint,
 };
 pub use arguments::{Arguments, Given};
 pub use context::{Call, CallContext, CallOptions, Consent, Relay};
