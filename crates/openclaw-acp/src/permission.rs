@@ -194,7 +194,8 @@ async fn call_of(session: &Arc<AcpSession>, approval: &Approval) -> ToolCallUpda
     // server's tool mean is not known.
     let is_builtin = is_builtin(&approval.tool);
     if content.is_empty() || !is_builtin {
-        content.extend(whole(&approval.tool, &args));
+        let raw = approval.args.as_ref().map_or("{}", |args| args.get());
+        content.extend(whole(&approval.tool, &args, raw));
         let words = approval.description.as_deref().filter(|_| !is_builtin);
         content.extend(words.map(text_content));
     }

@@ -93,6 +93,7 @@ pub(super) async fn ask(
     };
     let spec = tool.spec();
     schema(tool, about.arguments)?;
+    about.arguments.check_members()?;
     let always = if why.can_last() { tool.always(about) } else { Vec::new() };
     let changes = match why {
         ApprovalReason::Changed => tool.changes().map_err(|it| Refusal::change_too_large(&it))?,
