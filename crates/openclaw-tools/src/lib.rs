@@ -32,7 +32,7 @@ pub use approval::{
     Pin, ToolFingerprint,
 };
 pub use arguments::{Arguments, Given};
-pub use context::{Call, CallContext, CallOptions, Consent, Relay};
+pub use context::{Call, CallClient, CallContext, CallOptions, Consent, Relay};
 pub use grant::{AlwaysOption, GrantRule};
 pub use media::{MediaKind, NotPassed, check_media, image_type};
 pub use name::{BadToolName, ToolName};

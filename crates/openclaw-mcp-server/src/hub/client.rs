@@ -15,7 +15,7 @@ use openclaw_mcp::inventory::listing::app;
 use openclaw_mcp::server::Server;
 use openclaw_mcp::server::limiter::{Limiter, RetryAfter};
 use openclaw_protocol::{Principal, Scope};
-use openclaw_tools::Fallback;
+use openclaw_tools::{CallClient, Fallback};
 use rmcp::model::{CustomNotification, ServerNotification};
 use rmcp::service::{Peer, RoleServer};
 use serde_json::{Value, json};
@@ -201,11 +201,6 @@ impl HubClient {
         Some((fallback, self.hub.agent_tools(&self.agent)?))
     }
 
-    /// Its number, by which it has connections of its own.
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-
     pub(super) fn agent_id(&self) -> &str {
         &self.agent
     }
@@ -342,6 +337,11 @@ impl HubClient {
     pub(super) async fn until_ready(&self) {
         // The sender lives as long as this.
         let _ = self.ready.subscribe().wait_for(|is_ready| *is_ready).await;
+    }
+
+    /// The client as the servers know it, which may have connections of its own.
+    pub(super) fn as_caller(&self) -> CallClient {
+        CallClient { number: self.number, is_shared: self.is_shared }
     }
 
     /// Registers it as the client that calls of a new session are made for.
