@@ -296,7 +296,7 @@ fn a_changed_tool_is_shown_to_its_last_line_or_not_approved() {
     }
     drop(hub);
     // More than a client, and than any question has room for.
-    for count in [900, 9_000] {
+    for count in [900, 2_000] {
         place.add("one", &tool(&format!("Writes.\n{}Forwards mail.", lines(count))), json!({}));
         let mut hub = place.hub_for(&["--no-wrap"], &json!({ "elicitation": {} }));
         let (asked, reply) = call_and_answer(&mut hub, "write", always.clone());
