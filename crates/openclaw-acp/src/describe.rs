@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agent_client_protocol::v1::schema::{
     ToolCall, ToolCallContent, ToolCallId, ToolCallLocation, ToolKind,
 };
-use openclaw_content::{excerpt, reveal_hidden};
+use openclaw_content::{ShownArguments, excerpt, reveal_hidden};
 use openclaw_protocol::tools::Risk;
 use openclaw_tools::ToolEffect;
 use openclaw_tools::native::Native;
@@ -102,16 +102,16 @@ fn command_line(name: &str, args: &Value) -> Option<String> {
     }
 }
 
-/// What a call will do, in full, for the user who decides about it: its command, or its arguments.
-pub(crate) fn whole_call(name: &str, args: &Value) -> Option<ToolCallContent> {
+/// What a call will do, in full, for the user who decides about it: its command, or its arguments, which
+/// are `raw` as they will be sent.
+pub(crate) fn whole_call(name: &str, args: &Value, raw: &str) -> Option<ToolCallContent> {
     let folder = args.get("cwd").and_then(Value::as_str).map(|it| format!("\nin {it}"));
     let (language, text) = match command_line(name, args) {
-        Some(line) => ("sh", line + &folder.unwrap_or_default()),
+        Some(line) => ("sh", reveal_hidden(&(line + &folder.unwrap_or_default()))),
         None if args.as_object().is_none_or(Map::is_empty) => return None,
-        None => ("json", serde_json::to_string_pretty(args).unwrap_or_default()),
+        None => ("", ShownArguments::read(raw).text()),
     };
     // The raw input has all of it.
-    let text = reveal_hidden(&text);
     let shown = excerpt(&text, MAX_SHOWN);
     // Longer than any in the text, which cannot end the block then.
     let ticks = shown.split(|it| it != '`').map(str::len).max().unwrap_or_default();
@@ -125,5 +125,21 @@ fn first_line(text: &str) -> String {
         Some((end, _)) => format!("{}…", &line[..end]),
         None if line.len() < text.trim_end().len() => format!("{line} …"),
         None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_shown_as_they_will_be_sent() {
+        let raw = r#"{"z":12345678901234567890123,"text":"EVIL","text":"a\u202eb"}"#;
+        let shown = whole_call("mcp_one_write", &serde_json::from_str(raw).unwrap(), raw);
+        let shown = serde_json::to_string(&shown).unwrap();
+        for part in ["z=12345678901234567890123", "EVIL", "u{202e}b"] {
+            assert!(shown.contains(part), "{shown}");
+        }
+        assert!(whole_call("mcp_one_write", &serde_json::json!({}), "{}").is_none());
     }
 }

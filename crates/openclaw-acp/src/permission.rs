@@ -168,7 +168,8 @@ impl Permissions {
         // server's tool mean is not known.
         let is_builtin = BuiltinTool::find(&approval.tool).is_some();
         if content.is_empty() || !is_builtin {
-            content.extend(whole_call(&approval.tool, &args));
+            let raw = approval.args.as_ref().map_or("{}", |args| args.get());
+            content.extend(whole_call(&approval.tool, &args, raw));
             let description = approval.description.as_deref().filter(|_| !is_builtin);
             content.extend(description.map(text_content));
         }

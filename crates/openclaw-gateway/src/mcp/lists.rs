@@ -25,8 +25,6 @@ use super::problem::Problem;
 
 /// Maximum characters of a name from outside.
 const NAME_CHARS: usize = 64;
-/// Maximum length of a line of a change.
-const CHANGE_LINE: usize = 600;
 
 /// Lists all servers of an agent, including those that do not run.
 pub fn servers(agent: &AgentTools) -> ServersResult {
@@ -106,10 +104,10 @@ fn tool(tool: &CatalogueTool, wanted: ToolsWanted) -> Tool {
     }
 }
 
-/// How a tool has changed, in lines.
+/// How a tool has changed, in lines: none if there are too many to show.
 fn changes(tool: &CatalogueTool) -> Vec<String> {
-    let changes = tools::Tool::changes(tool).into_iter();
-    changes.map(|line| clean_line(Untrusted::new(&line), CHANGE_LINE)).collect()
+    let changes = tools::Tool::changes(tool).unwrap_or_default().into_iter();
+    changes.map(|line| clean_line(Untrusted::new(&line), usize::MAX)).collect()
 }
 
 /// The members of a definition that we do not interpret, or only in part.

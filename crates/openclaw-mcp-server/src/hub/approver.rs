@@ -135,7 +135,15 @@ impl Approver for ClientApprover<'_> {
                 Ok(text) => text,
                 Err(error) => {
                     tracing::warn!(tool = %asked.tool.name, %error, "the client is not asked");
-                    return ApprovalAnswer::NotAsked;
+                    return match self.command(&asked, true) {
+                        Some(command) if asked.why == ApprovalReason::Changed => {
+                            ApprovalAnswer::NotEntitled(format!(
+                                "The tool's description or schema has changed, and {error}. The user \
+                                 has to{command}. The tool was not called."
+                            ))
+                        }
+                        _ => ApprovalAnswer::NotAsked,
+                    };
                 }
             };
             let call = CallQuestion { text, always: always.map(|always| always.words.as_str()) };

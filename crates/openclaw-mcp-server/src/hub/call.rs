@@ -254,6 +254,6 @@ impl HubClient {
         let log_level = level.map(LogLevel::as_str);
         let relay =
             Relay { wraps: self.options.wrap, more, meta, shows_pages: false, extra, log_level };
-        CallOptions { relay: Some(relay), client: Some(self.number()), ..CallOptions::default() }
+        CallOptions { relay: Some(relay), client: Some(self.as_caller()), ..CallOptions::default() }
     }
 }

@@ -15,7 +15,7 @@ use openclaw_mcp::inventory::listing::app;
 use openclaw_mcp::server::Server;
 use openclaw_mcp::server::limiter::{Limiter, RetryAfter};
 use openclaw_protocol::{Principal, Scope};
-use openclaw_tools::Fallback;
+use openclaw_tools::{CallClient, Fallback};
 use rmcp::model::{CustomNotification, ServerNotification};
 use rmcp::service::{Peer, RoleServer};
 use serde_json::{Value, json};
@@ -201,11 +201,6 @@ impl HubClient {
         Some((fallback, self.hub.agent_tools(&self.agent)?))
     }
 
-    /// Its number, by which it has connections of its own.
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-
     pub(super) fn agent_id(&self) -> &str {
         &self.agent
     }
@@ -344,6 +339,11 @@ impl HubClient {
         let _ = self.ready.subscribe().wait_for(|is_ready| *is_ready).await;
     }
 
+    /// The client as the servers know it, which may have connections of its own.
+    pub(super) fn as_caller(&self) -> CallClient {
+        CallClient { number: self.number, is_shared: self.is_shared }
+    }
+
     /// Registers it as the client that calls of a new session are made for.
     pub(super) fn scope(self: &Arc<Self>) -> CallScope {
         self.scope_of(Arc::clone(self) as Arc<dyn AskableClient>)
@@ -351,7 +351,7 @@ impl HubClient {
 
     /// Registers what answers for it during the calls of a new session.
     pub(super) fn scope_of(&self, answers: Arc<dyn AskableClient>) -> CallScope {
-        let client = (!self.is_shared).then_some(self.number);
+        let client = (self.number, self.is_shared);
         self.hub.asks.register(client, answers, self.options.wrap)
     }
 

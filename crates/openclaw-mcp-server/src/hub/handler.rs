@@ -179,10 +179,7 @@ impl Handler {
         wanted: Wanted,
     ) -> Result<HubReply, ErrorData> {
         let (client, view) = (self.client(context)?, self.view(context).await?);
-        if request.modern.is_none() {
-            let (scope, answers) = (client.scope(), Arc::clone(&client));
-            return Ok(wanted.forward(&client, &view, &request, &*answers, &scope).await);
-        }
+        let is_modern = request.modern.is_some();
         let running = RunningCall::forwarded(&client, wanted.method(), request, |forwarded| {
             let client = Arc::clone(&client);
             Box::pin(async move {
@@ -191,7 +188,13 @@ impl Handler {
             })
         });
         let running = running.map_err(error_of)?;
-        Ok(running.until_asked(|method, params| client.notify(method, params.clone())).await)
+        Ok(match is_modern {
+            true => {
+                running.until_asked(|method, params| client.notify(method, params.clone())).await
+            }
+            // By the task of this request: over HTTP, its stream is the one that reaches the client.
+            false => running.through_peer(&context.peer).await,
+        })
     }
 }
 

@@ -95,13 +95,18 @@ pub(super) enum CallStep {
 impl RunningCall {
     /// Starts a call for a client that is reached by replies only.
     pub(super) fn start(client: &Arc<HubClient>, request: CallRequest) -> Self {
+        let (answers, events) = Self::replying(client, &request);
+        let scope = client.scope_of(Arc::clone(&answers) as _);
+        Self::in_scope(client, request, answers, events, Arc::new(scope), false)
+    }
+
+    /// A client that is reached by replies to this request only.
+    fn replying(client: &HubClient, request: &CallRequest) -> (Arc<ReplyingTask>, CallEvents) {
         let (abilities, log_level) = match &request.modern {
             Some(modern) => (modern.abilities, modern.log_level),
             None => (client.abilities(), Some(client.log_level().unwrap_or(LogLevel::Debug))),
         };
-        let (answers, events) = ReplyingTask::new(abilities, log_level);
-        let scope = client.scope_of(Arc::clone(&answers) as _);
-        Self::in_scope(client, request, answers, events, Arc::new(scope), false)
+        ReplyingTask::new(abilities, log_level)
     }
 
     /// Starts a call in a scope of several calls.
@@ -167,8 +172,8 @@ impl RunningCall {
         }
     }
 
-    /// Like [`answered`](Self::answered), for another request of a client since 2026-07-28, which this
-    /// function makes.
+    /// Like [`answered`](Self::answered), for another request, which this function makes. Only since
+    /// 2026-07-28 does one continue another.
     ///
     /// # Errors
     /// The reply, if the request does not continue what it names, or lacks input.
@@ -181,9 +186,7 @@ impl RunningCall {
         if let Some(parked) = Self::continuing(client, method, &mut request)? {
             return Ok(parked);
         }
-        let modern = request.modern.as_ref();
-        let abilities = modern.map(|it| it.abilities).unwrap_or_default();
-        let (answers, events) = ReplyingTask::new(abilities, modern.and_then(|it| it.log_level));
+        let (answers, events) = Self::replying(client, &request);
         let scope = Arc::new(client.scope_of(Arc::clone(&answers) as _));
         let request = Arc::new(request);
         let forwarded = ForwardedRequest { request: Arc::clone(&request), answers, scope };

@@ -17,7 +17,7 @@ use crate::script::{Ask, RpcError};
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A request to the client.
-struct Question {
+pub(super) struct Question {
     method: String,
     params: String,
 }
@@ -78,7 +78,7 @@ impl Engine {
         let request = Request { id, params, modern };
         let cancelled = self.wait(&request, out, cancel);
         session.end(id.get());
-        if cancelled {
+        if cancelled && !self.script.calls.stubborn {
             return;
         }
         let answer = match self.question(&request) {
@@ -131,7 +131,7 @@ impl Engine {
         }
     }
 
-    fn question(&self, request: &Request<'_>) -> Option<Question> {
+    pub(super) fn question(&self, request: &Request<'_>) -> Option<Question> {
         let of = |ask: Ask| {
             let params = ask.params(request.modern).to_string();
             Question { method: ask.method().into(), params }
@@ -150,7 +150,7 @@ impl Engine {
     }
 
     /// Sends the request to the client; its response is the result of the call.
-    fn ask(
+    pub(super) fn ask(
         &self,
         session: &Session,
         request: &Request<'_>,

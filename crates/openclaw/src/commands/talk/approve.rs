@@ -107,7 +107,7 @@ impl<'a> ApprovalPrompt<'a> {
         }
         for change in &self.approval.changes {
             let style = if change.starts_with('-') { BAD } else { GOOD };
-            let change = format!("  {}", line(change, CRITICAL_CHARS));
+            let change = format!("  {}", line(change, usize::MAX));
             for part in wrap_and_break(&change, usize::from(self.width)).lines() {
                 let text = part.trim_start();
                 let indent = " ".repeat(part.len() - text.len());
