@@ -363,7 +363,7 @@ fn login_failed(name: &str, error: &AuthError) -> Problem {
             Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
         }
         AuthError::Mismatch(_) => {
-            let hint = "paste the code, or the whole URL that the browser was redirected to";
+            let hint = "paste the whole URL that the browser was redirected to";
             Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
         }
         AuthError::Rejected { .. } | AuthError::Cancelled { .. } => {

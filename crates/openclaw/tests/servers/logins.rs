@@ -111,7 +111,7 @@ fn the_synonym_auth_prints_json_and_the_code_can_come_from_stdin() {
 
 #[test]
 fn a_wrong_code_is_rejected_with_77_and_a_later_login_works() {
-    let (_server, place) = protected(OAuthScript::new());
+    let (server, place) = protected(OAuthScript::new());
     let (code, _, stderr) = place.said(&["mcp", "login", "box", "--code", "x"]);
     assert_eq!(code, 77);
     assert!(stderr.contains("no login to `box` is in progress"), "{stderr}");
@@ -125,6 +125,17 @@ fn a_wrong_code_is_rejected_with_77_and_a_later_login_works() {
     let (code, ..) = place.said(&["mcp", "login", "box", "--code", &callback]);
     assert_eq!(code, 0);
     assert_eq!(place.said(&["mcp", "logout", "box"]).0, 0);
+    begin(&place);
+    // It does not say whose it is, where responses do.
+    let (code, _, stderr) = place.said(&["mcp", "login", "box", "--code", "made-up"]);
+    assert_eq!(code, 77);
+    assert!(stderr.contains("the issuer is missing"), "{stderr}");
+    assert!(stderr.contains("hint: paste the whole URL"), "{stderr}");
+    assert_eq!(server.count(Endpoint::Token), 1);
+    server.change(|script| {
+        script.iss = Parameter::Missing;
+        script.server_metadata = json!({ "authorization_response_iss_parameter_supported": null });
+    });
     begin(&place);
     let (code, _, stderr) = place.said(&["mcp", "login", "box", "--code", "made-up"]);
     assert_eq!(code, 77);
@@ -146,7 +157,7 @@ fn on_a_terminal_the_browser_is_opened_and_its_callback_ends_the_login() {
     let (code, shown) = login.end();
     assert_eq!(code, 0, "{shown}");
     assert!(shown.contains("Waiting for up to 15 minutes; Ctrl-C to cancel."), "{shown}");
-    assert!(shown.contains("Paste the code or the URL"), "{shown}");
+    assert!(shown.contains("Paste the URL"), "{shown}");
     assert!(shown.contains("✓ logged in to `box` until "), "{shown}");
     assert_eq!(fs::read_to_string(place.path("opened")).unwrap().trim(), url);
 }
