@@ -61,9 +61,9 @@ impl Authorizer {
         if let Err(unconfirmed) = issuer::check(server, &options.settings, &pin) {
             match &options.prompt {
                 Some(prompt) if prompt.confirm(&unconfirmed).await => {
-                    self.pin_issuer(&unconfirmed.issuer).await?;
+                    self.pin_issuer(unconfirmed.proposed).await?;
                 }
-                _ => return Err(AuthError::Unconfirmed(Box::new(unconfirmed))),
+                _ => return Err(AuthError::Unconfirmed(unconfirmed)),
             }
         }
         let known = options.store.load(&self.0.key).await.ok().flatten();
@@ -118,8 +118,10 @@ impl Authorizer {
         self.check_binding(&discovery.server, &response)?;
         let bearer_only = dpop.is_none() && self.is_bearer_only().await;
         let grant = Grant { bearer_only, ..issued(discovery, client, dpop, response) };
-        if store.issuer(key).await.ok().flatten().as_deref() != Some(grant.issuer.as_str()) {
-            store.save_issuer(key, &grant.issuer).await?;
+        let confirmed =
+            issuer::confirmed_by(&discovery.server, &grant.client, &self.0.options.settings).into();
+        if store.issuer(key).await.ok().flatten().as_ref() != Some(&confirmed) {
+            store.save_issuer(key, &confirmed).await?;
         }
         store.save(lease, &grant).await?;
         let grant = Arc::new(grant);

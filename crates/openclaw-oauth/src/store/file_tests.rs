@@ -104,6 +104,38 @@ async fn tokens_and_keys_that_are_links_are_neither_read_nor_replaced() {
 }
 
 #[tokio::test]
+async fn a_confirmed_issuer_is_read_in_the_format_of_older_versions_and_kept_in_the_new_one() {
+    let state = State::new();
+    let store = state.store();
+    let issuer = "https://as.example/tenant";
+    let old = to_json(&issuer).unwrap();
+    store.files.write(None, &state.key, EnvelopeKind::Issuer, old).await.unwrap();
+    let stored = state.store().issuer(&state.key).await.unwrap().unwrap();
+    assert_eq!(stored, StoredIssuer::from(ConfirmedIssuer::new(issuer)));
+    assert_eq!(store.issuers().await.unwrap(), [ConfirmedIssuer::new(issuer)]);
+
+    let confirmed = ConfirmedIssuer {
+        client_id: Some("client-1".to_owned()),
+        origins: ["https://login.example".to_owned()].into(),
+        ..ConfirmedIssuer::new(issuer)
+    };
+    let asked = Some(ConfirmedIssuer::new("https://other.example"));
+    for stored in [
+        StoredIssuer { confirmed: Some(confirmed.clone()), asked: asked.clone() },
+        StoredIssuer { confirmed: None, asked },
+    ] {
+        store.save_issuer(&state.key, &stored).await.unwrap();
+        assert_eq!(state.store().issuer(&state.key).await.unwrap().unwrap(), stored);
+        // What the user was only asked is not confirmed.
+        let all: Vec<_> = stored.confirmed.into_iter().collect();
+        assert_eq!(store.issuers().await.unwrap(), all);
+    }
+    // Grants are other files.
+    state.save(&store, "one").await;
+    assert_eq!(store.list().await.unwrap().grants.len(), 1);
+}
+
+#[tokio::test]
 async fn a_change_by_another_process_changes_the_version() {
     let state = State::new();
     let store = state.store();
