@@ -27,6 +27,7 @@ use crate::grant::Grant;
 use crate::issuer::{self, UnconfirmedIssuer};
 use crate::jwt;
 use crate::metadata::Discovery;
+use crate::obtain::with_binding;
 use crate::store::{LOGIN_LIFETIME, PendingLogin};
 use crate::token;
 
@@ -284,7 +285,8 @@ impl Authorizer {
         }
         let AuthorizationRequest { server, client, resource, dpop, scopes, .. } = request;
         let endpoint = self.endpoint(&server.token_endpoint, client, resource, dpop.as_ref());
-        let response = endpoint.exchange_code(request, &code).await?;
+        let response = endpoint.exchange_code(request, &code).await;
+        let response = response.map_err(|error| with_binding(error, server, dpop.as_ref()))?;
         let discovery = Discovery {
             resource: resource.clone(),
             server: server.clone(),

@@ -74,11 +74,12 @@ impl Authorizer {
             self.endpoint(&server.token_endpoint, &client, &discovery.resource, dpop.as_ref());
         let wanted = discovery.scopes.clone().unwrap_or_default();
         let response = match &options.settings.grant {
-            GrantType::ClientCredentials => endpoint.client_credentials(&wanted).await?,
-            GrantType::JwtBearer { assertion } => endpoint.jwt_bearer(assertion, &wanted).await?,
-            GrantType::Enterprise(provider) => endpoint.enterprise(provider, &wanted).await?,
+            GrantType::ClientCredentials => endpoint.client_credentials(&wanted).await,
+            GrantType::JwtBearer { assertion } => endpoint.jwt_bearer(assertion, &wanted).await,
+            GrantType::Enterprise(provider) => endpoint.enterprise(provider, &wanted).await,
             GrantType::AuthorizationCode => return Err(AuthError::LoginRequired),
         };
+        let response = response.map_err(|error| with_binding(error, server, dpop.as_ref()))?;
         self.keep(lease, &discovery, client, dpop, response).await
     }
 
@@ -91,7 +92,7 @@ impl Authorizer {
             metadata::discover(&options.http, &options.url, challenge.as_ref(), settings, pinned);
         let mut discovery = discovering.await?;
         if settings.dpop == DpopUse::Auto
-            && challenge.is_none_or(|challenge| challenge.scheme == Scheme::Bearer)
+            && challenge.is_none_or(|challenge| challenge.takes_bearer)
             && self.is_bearer_only().await
         {
             discovery.dpop = false;
@@ -140,5 +141,24 @@ impl Authorizer {
         }
         let cause = "issues no tokens that are bound to a key, as `auth.dpop` demands".to_owned();
         Err(AuthError::Unsupported { issuer: quoted(&server.issuer), cause })
+    }
+}
+
+/// Adds to the rejection of a request without a key that the authorization server may insist on one:
+/// there is no error code for that.
+pub(crate) fn with_binding(
+    error: AuthError,
+    server: &AuthorizationServer,
+    dpop: Option<&DpopKey>,
+) -> AuthError {
+    let binds = server.dpop_signing_alg_values_supported.as_ref().is_some_and(|it| !it.is_empty());
+    match error {
+        AuthError::Rejected { .. } if binds && dpop.is_none() => AuthError::Binding {
+            cause: format!(
+                "{error}; the authorization server may insist on tokens that are bound to a key"
+            ),
+            remedy: DpopUse::Always,
+        },
+        error => error,
     }
 }

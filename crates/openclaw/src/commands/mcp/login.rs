@@ -287,8 +287,11 @@ fn conclude(
             Ok(Exit::Ok)
         }
         _ => {
+            let trouble = server.filter(|server| server.state == ServerState::NeedsAuth);
+            let hint = trouble.and_then(|server| server.last_error.as_ref()?.hint.clone());
+            let again = || format!("run `openclaw mcp login {name}` to try again");
             let error = CommandError::new(Exit::NeedsLogin, format!("cannot log in to `{name}`"))
-                .hint(format!("run `openclaw mcp login {name}` to try again"));
+                .hint(hint.unwrap_or_else(again));
             Err(match &result.message {
                 Some(message) => error.cause(clean(message)),
                 // The authorization server has issued one.
