@@ -109,7 +109,7 @@ impl Authorizer {
         prompt: &dyn LoginPrompt,
         scopes: &BTreeSet<String>,
     ) -> Result<Arc<Grant>, AuthError> {
-        self.0.options.store.check_writable().await?;
+        self.0.options.store.check_writable(&self.0.key).await?;
         let listener = self.listen().await.map_err(|error| AuthError::Setting {
             setting: "redirectPort",
             cause: error.to_string(),
@@ -280,6 +280,8 @@ impl Authorizer {
     ) -> Result<Arc<Grant>, AuthError> {
         let code = request.check_pasted(params)?;
         let options = &self.0.options;
+        // The code is used up by the exchange.
+        options.store.check_writable(&self.0.key).await?;
         if !options.store.delete_login(&self.0.key).await? {
             return Err(AuthError::Cancelled { cause: "it was finished already" });
         }

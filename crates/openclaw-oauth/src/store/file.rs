@@ -204,8 +204,8 @@ impl GrantStore for FileStore {
         Ok(found)
     }
 
-    async fn check_writable(&self) -> Result<(), AuthError> {
-        self.files.check().await
+    async fn check_writable(&self, key: &GrantKey) -> Result<(), AuthError> {
+        self.files.check(key).await
     }
 
     async fn key_place(&self) -> Option<KeyPlace> {

@@ -105,8 +105,9 @@ pub trait GrantStore: Send + Sync + fmt::Debug {
     /// Returns the confirmed authorization servers of all keys that can be read.
     async fn issuers(&self) -> Result<Vec<ConfirmedIssuer>, AuthError>;
 
-    /// Fails if a grant could not be saved. To be called before a browser opens.
-    async fn check_writable(&self) -> Result<(), AuthError>;
+    /// Fails if a grant of this key could not be saved. To be called before a browser opens, and before
+    /// a code is used.
+    async fn check_writable(&self, key: &GrantKey) -> Result<(), AuthError>;
 
     /// Returns where the key that encrypts grants is kept, or `None` if the store has no such key.
     async fn key_place(&self) -> Option<KeyPlace>;

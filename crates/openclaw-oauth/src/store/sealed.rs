@@ -39,6 +39,10 @@ impl SealedFiles {
         self.folder.join(format!("{}{}", envelope::file_stem(owner), kind.suffix()))
     }
 
+    fn lock_path(&self, owner: &GrantKey) -> PathBuf {
+        self.folder.join(format!("{}.lock", envelope::file_stem(owner)))
+    }
+
     /// Reads and decrypts a file. `None` if there is none.
     pub(super) async fn read(
         &self,
@@ -159,7 +163,7 @@ impl SealedFiles {
         patience: Duration,
     ) -> Result<GrantLock, AuthError> {
         let started = Instant::now();
-        let path = self.folder.join(format!("{}.lock", envelope::file_stem(owner)));
+        let path = self.lock_path(owner);
         let (folder, lock) = (self.folder.clone(), path.clone());
         let open = move || {
             openclaw_files::make_folder(&folder)?;
@@ -240,8 +244,8 @@ impl SealedFiles {
         }
     }
 
-    /// Fails if a file could not be written, or its key not be created.
-    pub(super) async fn check(&self) -> Result<(), AuthError> {
+    /// Fails if a file of this owner could not be written, or its key not be created.
+    pub(super) async fn check(&self, owner: &GrantKey) -> Result<(), AuthError> {
         let folder = self.folder.clone();
         let probe = move || {
             openclaw_files::make_folder(&folder)?;
@@ -255,6 +259,13 @@ impl SealedFiles {
             }
         };
         blocking(probe).await.map_err(|error| unwritable(&self.folder, &error))?;
+        let kinds = [EnvelopeKind::Grant, EnvelopeKind::Login, EnvelopeKind::Issuer];
+        let paths = kinds.map(|kind| self.path(owner, kind));
+        for path in paths.into_iter().chain([self.lock_path(owner)]) {
+            let file = path.clone();
+            let checking = blocking(move || openclaw_files::check_replaceable(&file));
+            checking.await.map_err(|error| unwritable(&path, &error))?;
+        }
         self.keys.for_saving().await.map(drop).map_err(|error| self.bad_key_file(&error))
     }
 }
@@ -288,12 +299,24 @@ fn version(bytes: &[u8]) -> Version {
 }
 
 pub(super) fn unusable(path: &Path, server: &str, cause: &dyn std::fmt::Display) -> AuthError {
+    let first = obstacle(path).map(|it| format!("remove {it}, then ")).unwrap_or_default();
     AuthError::Store(format!(
-        "cannot use {}: {cause}; log in again with `openclaw mcp login {server}`",
+        "cannot use {}: {cause}; {first}log in again with `openclaw mcp login {server}`",
         path.display()
     ))
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> AuthError {
-    AuthError::Store(format!("cannot write {}: {error}", path.display()))
+    let remedy = obstacle(path).map(|it| format!("; remove {it}")).unwrap_or_default();
+    AuthError::Store(format!("cannot write {}: {error}{remedy}", path.display()))
+}
+
+/// Returns what a login does not replace, if it is there.
+fn obstacle(path: &Path) -> Option<&'static str> {
+    let about = path.symlink_metadata().ok()?;
+    match () {
+        () if about.is_symlink() => Some("the link"),
+        () if about.is_file() || about.is_dir() => None,
+        () => Some("it"),
+    }
 }

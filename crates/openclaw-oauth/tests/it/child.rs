@@ -265,8 +265,8 @@ impl GrantStore for SteppedStore {
         self.store.issuers().await
     }
 
-    async fn check_writable(&self) -> Result<(), AuthError> {
-        self.store.check_writable().await
+    async fn check_writable(&self, key: &GrantKey) -> Result<(), AuthError> {
+        self.store.check_writable(key).await
     }
 
     async fn key_place(&self) -> Option<KeyPlace> {
