@@ -309,8 +309,14 @@ async fn state_of(
             result("authorized", None, None, Some(grant(&stored)))
         }
         (_, Err(error)) => result("required", None, Some(error.to_string()), None),
-        (_, Ok(Some(_))) if needs_auth => {
-            let message = "the server rejected the stored token".to_owned();
+        (_, Ok(Some(stored))) if needs_auth => {
+            let mut message = "the server rejected the stored token".to_owned();
+            // The cause may be that it is.
+            if stored.dpop.is_some()
+                && let Some(error) = &status.last_error
+            {
+                message = format!("{message}: {}", error.message);
+            }
             result("required", None, Some(message), None)
         }
         (_, Ok(None)) if needs_auth => result("required", None, None, None),
@@ -363,7 +369,11 @@ fn login_failed(name: &str, error: &AuthError) -> Problem {
             Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
         }
         AuthError::Mismatch(_) => {
-            let hint = "paste the code, or the whole URL that the browser was redirected to";
+            let hint = "paste the whole URL that the browser was redirected to";
+            Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
+        }
+        AuthError::Binding { remedy, .. } => {
+            let hint = AuthError::binding_hint(name, *remedy);
             Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
         }
         AuthError::Rejected { .. } | AuthError::Cancelled { .. } => {
