@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
-use crate::gateway::Gateway;
+use crate::callers::Callers;
 use tool::{LentTool, LentTools};
 
 /// Default and maximum timeout of a call.
@@ -39,8 +39,9 @@ const MAX_DESCRIPTION: usize = 2_000;
 const MAX_PROGRESS: usize = 200;
 
 /// Client tools and the calls in progress.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Lent {
+    callers: Arc<Callers>,
     /// By session.
     sets: Mutex<BTreeMap<String, ByLender>>,
     calls: Mutex<BTreeMap<String, PendingCall>>,
@@ -78,6 +79,10 @@ struct LentToolEntry {
 }
 
 impl Lent {
+    pub(crate) fn new(callers: Arc<Callers>) -> Self {
+        Self { callers, sets: Mutex::default(), calls: Mutex::default(), next: AtomicU64::new(0) }
+    }
+
     /// Sets a client's tools for a session, replacing its earlier ones. A name must not be taken by
     /// another tool of the agent. Returns the names that the agent may use.
     pub(crate) fn lend(
@@ -85,7 +90,7 @@ impl Lent {
         session: &str,
         lender: u64,
         tools: &[ExtraTool],
-        of: &ToolRecipient<'_>,
+        recipient: &ToolRecipient<'_>,
     ) -> Result<Vec<String>, ErrorShape> {
         if tools.len() > MAX_TOOLS {
             let words = format!("{} tools; at most {MAX_TOOLS} are allowed", tools.len());
@@ -96,12 +101,12 @@ impl Lent {
             if loans[..at].iter().any(|loan| loan.spec.name == *name) {
                 return Err(ErrorShape::invalid(format!("duplicate tool `{name}`")));
             }
-            if (of.is_taken)(name.as_str()) {
+            if (recipient.is_taken)(name.as_str()) {
                 let words = format!("the agent already has a tool `{name}`; use another name");
                 return Err(ErrorShape::invalid(words));
             }
         }
-        let usable = loans.iter().filter(|loan| is_allowed(of.policy, loan));
+        let usable = loans.iter().filter(|loan| is_allowed(recipient.policy, loan));
         let names = usable.map(|loan| loan.spec.name.to_string()).collect();
         let mut sets = self.sets.lock();
         let others = sets.iter().filter(|(key, _)| key.as_str() != session);
@@ -141,9 +146,8 @@ impl Lent {
     /// The client tools of a session, with the agent's policy applied (B8), for a message of this
     /// caller. A caller that lends tools uses only its own: two editors with the same session must
     /// not use each other's files and servers.
-    pub(crate) fn of(
-        &self,
-        gateway: &Arc<Gateway>,
+    pub(crate) fn tools(
+        self: &Arc<Self>,
         session: &str,
         caller: u64,
         policy: &Policy,
@@ -155,7 +159,7 @@ impl Lent {
         let lenders = lenders.filter(|(lender, _)| !is_lender || **lender == caller);
         let tools = lenders.flat_map(|(lender, loans)| {
             (0..loans.len()).map(|nth| LentTool {
-                gateway: Arc::downgrade(gateway),
+                lent: Arc::clone(self),
                 lender: *lender,
                 decision: policy.decide(&loans[nth].spec.name),
                 loans: Arc::clone(loans),

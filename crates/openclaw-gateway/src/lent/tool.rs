@@ -1,7 +1,7 @@
 //! Calls of client tools.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
 use openclaw_content::{Source, Text, Untrusted, label};
@@ -18,7 +18,6 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::{Lent, LentToolEntry, PendingCall};
-use crate::gateway::Gateway;
 
 /// The client tools of a session.
 #[derive(Debug)]
@@ -39,7 +38,7 @@ impl ToolSource for LentTools {
 /// A tool provided by a client.
 #[derive(Debug)]
 pub(super) struct LentTool {
-    pub(super) gateway: Weak<Gateway>,
+    pub(super) lent: Arc<Lent>,
     pub(super) lender: u64,
     pub(super) decision: Decision,
     pub(super) loans: Arc<Vec<LentToolEntry>>,
@@ -51,12 +50,9 @@ impl LentTool {
         &self.loans[self.nth]
     }
 
-    async fn carry_out(&self, call: ToolCall<'_>) -> ToolOutcome {
+    async fn run(&self, call: ToolCall<'_>) -> ToolOutcome {
         let loan = self.loan();
-        let Some(gateway) = self.gateway.upgrade() else {
-            return fail(ToolFailure::Unavailable, "The gateway is stopping.");
-        };
-        let lent = &gateway.lent;
+        let lent = &*self.lent;
         let id = format!("lent-{}", lent.next.fetch_add(1, Ordering::Relaxed));
         let (result, answered) = oneshot::channel();
         let watcher = call.options.watcher.cloned();
@@ -76,7 +72,7 @@ impl LentTool {
             baggage: trace.and_then(SpanContext::baggage).map(str::to_owned),
         };
         const GONE: &str = "The client that provides this tool has disconnected.";
-        if !gateway.callers.send_to_one(self.lender, names::NODE_INVOKE_REQUEST, &request) {
+        if !lent.callers.send_to_one(self.lender, names::NODE_INVOKE_REQUEST, &request) {
             return fail(ToolFailure::Unavailable, GONE);
         }
         match tokio::time::timeout(loan.timeout, answered).await {
@@ -133,7 +129,7 @@ impl Tool for LentTool {
     }
 
     fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {
-        Box::pin(async move { Executed::Done(self.carry_out(call).await) })
+        Box::pin(async move { Executed::Done(self.run(call).await) })
     }
 }
 

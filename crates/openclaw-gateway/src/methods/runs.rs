@@ -12,8 +12,9 @@ use openclaw_sessions::SessionKey;
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 
-use super::{Reply, RequestContext, chat, sessions};
-use crate::gateway::now_ms;
+use super::{Reply, RequestContext, chat};
+use crate::clock::now_ms;
+use crate::sessions::usable_model;
 
 /// Default and maximum time of `agent.wait`.
 const WAIT: Duration = Duration::from_secs(30);
@@ -23,7 +24,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 /// request does not abort the run.
 pub(super) async fn run(asked: &RequestContext<'_>, params: RunParams) -> Reply<RunResult> {
     let key = session(asked, &params).await?;
-    let service = chat::service(asked, &key, params.agent_id.as_deref()).await?;
+    let agent = asked.services.sessions.agent_of(&key, params.agent_id.as_deref()).await?;
     let model = match (params.provider, params.model) {
         (_, None) => None,
         (Some(provider), Some(model)) if !model.contains('/') => {
@@ -32,7 +33,7 @@ pub(super) async fn run(asked: &RequestContext<'_>, params: RunParams) -> Reply<
         (_, model) => model,
     };
     let model = match model.filter(|model| !model.is_empty()) {
-        Some(model) => Some(sessions::usable_model(&service, model).await?),
+        Some(model) => Some(usable_model(&agent, model).await?),
         None => None,
     };
     // From before the message is sent: its run may end at once.
@@ -64,7 +65,7 @@ pub(super) async fn run(asked: &RequestContext<'_>, params: RunParams) -> Reply<
             let accepted = RunAccepted {
                 run_id: run_id.clone(),
                 session_key: key.to_string(),
-                agent_id: service.config.id.to_string(),
+                agent_id: agent.config.id.to_string(),
                 status: ACCEPTED.to_owned(),
                 accepted_at: now_ms(),
             };
@@ -75,7 +76,7 @@ pub(super) async fn run(asked: &RequestContext<'_>, params: RunParams) -> Reply<
         status => return Ok(result(name(status), None, None)),
     }
     let ended = ended(events, &run_id, key.as_str());
-    let over = asked.gateway.runs.ended(&run_id);
+    let over = asked.services.runs.ended(&run_id);
     let state = tokio::select! {
         biased;
         state = ended => state,
@@ -92,8 +93,8 @@ pub(super) async fn run(asked: &RequestContext<'_>, params: RunParams) -> Reply<
             result(status, Some("aborted".to_owned()), message.as_ref().and_then(text))
         }
         Some(ChatState::Error { error_message, .. }) => {
-            let words = error_message.unwrap_or_else(|| "the run failed".to_owned());
-            return Err(ErrorShape::unavailable(words));
+            let message = error_message.unwrap_or_else(|| "the run failed".to_owned());
+            return Err(ErrorShape::unavailable(message));
         }
         _ => result("error", None, None),
     })
@@ -115,9 +116,9 @@ async fn session(asked: &RequestContext<'_>, params: &RunParams) -> Reply<Sessio
                 agent_id,
                 ..ResolveParams::default()
             };
-            let key = match sessions::resolve(asked, wanted).await?.key {
+            let key = match asked.services.sessions.resolve(wanted).await?.key {
                 Some(key) => key,
-                None => keys::explicit(asked.agent_id(agent)?.as_str(), &session_id),
+                None => keys::explicit(asked.services.agents.id(agent)?.as_str(), &session_id),
             };
             asked.session(&key, agent)
         }
@@ -127,7 +128,7 @@ async fn session(asked: &RequestContext<'_>, params: &RunParams) -> Reply<Sessio
 pub(super) async fn wait(asked: &RequestContext<'_>, params: WaitParams) -> WaitResult {
     let WaitParams { run_id, timeout_ms } = params;
     let patience = timeout_ms.map_or(WAIT, Duration::from_millis).min(LONGEST_WAIT);
-    let ended = tokio::time::timeout(patience, asked.gateway.runs.ended(&run_id)).await;
+    let ended = tokio::time::timeout(patience, asked.services.runs.ended(&run_id)).await;
     let status = ended.map_or("timeout", name).to_owned();
     WaitResult { run_id, status }
 }

@@ -18,25 +18,23 @@ use openclaw_tools::{
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::chat::service;
-use super::history::text_part;
-use super::mcp::{MAX_TOKEN, telling};
 use super::{Reply, RequestContext};
 use crate::lent::ToolRecipient;
-use crate::manage;
+use crate::mcp::{MANAGE_TOOL, MAX_TOKEN, with_progress};
+use crate::sessions::text_part;
 
 /// Names of built-in tools that may not always be present.
-const OWN: [&str; 3] = [SEARCH_TOOL, manage::NAME, resource_tool::NAME];
+const OWN: [&str; 3] = [SEARCH_TOOL, MANAGE_TOOL, resource_tool::NAME];
 
 pub(super) async fn set_extra(
     asked: &RequestContext<'_>,
     params: SetExtraToolsParams,
 ) -> Reply<SetExtraToolsResult> {
     let key = asked.session(&params.session_key, None)?;
-    let service = service(asked, &key, None).await?;
-    let (session, lender) = (key.as_str(), asked.caller.id);
+    let agent = asked.services.sessions.agent_of(&key, None).await?;
+    let session = key.as_str();
     asked.caller.follow(session);
-    let servers = asked.gateway.fleet.agent(service.config.id.as_str());
+    let servers = asked.services.servers.agent(&agent.config.id);
     let catalogue = servers.map(|tools| tools.catalogue());
     // Including tools that the agent may not use: a tool with the same name would be taken for
     // them.
@@ -44,10 +42,11 @@ pub(super) async fn set_extra(
         OWN.contains(&name)
             || Native::ALL.iter().any(|native| native.name() == name)
             || catalogue.as_ref().is_some_and(|catalogue| catalogue.get(name).is_some())
-            || service.tools.find(name).is_some()
+            || agent.tools.find(name).is_some()
     };
-    let borrower = ToolRecipient { policy: &service.policy, is_taken: &is_taken };
-    let tools = asked.gateway.lent.lend(session, lender, &params.tools, &borrower)?;
+    let recipient = ToolRecipient { policy: &agent.policy, is_taken: &is_taken };
+    let lent = &asked.services.lent;
+    let tools = lent.lend(session, asked.caller.id(), &params.tools, &recipient)?;
     Ok(SetExtraToolsResult { ok: true, tools })
 }
 
@@ -55,7 +54,7 @@ pub(super) fn invoke_result(
     asked: &RequestContext<'_>,
     params: InvokeResultParams,
 ) -> Reply<InvokeResultReceived> {
-    asked.gateway.lent.answered(asked.caller.id, params)?;
+    asked.services.lent.answered(asked.caller.id(), params)?;
     Ok(InvokeResultReceived { ok: true })
 }
 
@@ -63,21 +62,21 @@ pub(super) fn invoke_progress(
     asked: &RequestContext<'_>,
     params: &InvokeProgressParams,
 ) -> Reply<InvokeResultReceived> {
-    asked.gateway.lent.progressed(asked.caller.id, params)?;
+    asked.services.lent.progressed(asked.caller.id(), params)?;
     Ok(InvokeResultReceived { ok: true })
 }
 
 pub(super) fn catalog(asked: &RequestContext<'_>, params: &CatalogParams) -> Reply<CatalogResult> {
-    let service = asked.agent(params.agent_id.as_deref())?;
-    let agent_id = service.config.id.to_string();
-    let servers = asked.gateway.fleet.agent(&agent_id);
+    let agent = asked.services.agents.agent(params.agent_id.as_deref())?;
+    let agent_id = agent.config.id.to_string();
+    let servers = asked.services.servers.agent(&agent.config.id);
     let catalogue = servers.map(|tools| tools.catalogue());
     let server_of = |name: &str| {
         let tool = catalogue.as_ref()?.get(name)?;
         Some(tool.server().name().to_string())
     };
     let mut groups: Vec<Group> = Vec::new();
-    for tool in service.tools.tools() {
+    for tool in agent.tools.tools() {
         let spec = tool.spec();
         let server = server_of(spec.name.as_str());
         let source = if server.is_some() { Source::Plugin } else { Source::Core };
@@ -162,8 +161,10 @@ pub(super) async fn invoke(
         let scope = Scope::Approvals.name().unwrap_or_default();
         return Err(ErrorShape::missing_scope("confirm", scope));
     }
-    let service = asked.agent(params.agent_id.as_deref())?;
-    let service = asked.in_folder(service, params.workspace.as_deref())?;
+    let agents = &asked.services.agents;
+    let agent = agents.agent(params.agent_id.as_deref())?;
+    let scopes = &asked.caller.caller().scopes;
+    let agent = agents.in_folder(agent, params.workspace.as_deref(), scopes)?;
     let session = params.session_key.as_deref();
     let session = session.map(|key| asked.session(key, params.agent_id.as_deref())).transpose()?;
     let is_confirmed = params.confirm == Some(true);
@@ -183,7 +184,7 @@ pub(super) async fn invoke(
     let token = params.idempotency_key.as_deref().filter(|key| key.len() <= MAX_TOKEN);
     let (watcher, progress) = ProgressWatcher::channel();
     let context = CallContext {
-        agent: Some(service.config.id.as_str()),
+        agent: Some(agent.config.id.as_str()),
         session,
         who: &who,
         consent,
@@ -196,16 +197,16 @@ pub(super) async fn invoke(
         trace: asked.trace.as_ref(),
     };
     let call = Call::new(&params.name, &*arguments);
-    let pipeline = asked.gateway.fleet.pipeline();
-    let calling = Box::pin(pipeline.call(&*service.tools, call, &context));
+    let pipeline = agents.fleet().pipeline();
+    let calling = Box::pin(pipeline.call(&*agent.tools, call, &context));
     let outcome = match token {
-        Some(token) => telling(asked.caller, token, progress, calling).await,
+        Some(token) => with_progress(asked.caller, token, progress, calling).await,
         None => calling.await,
     };
     let refused = outcome.details.refused;
     if refused == Some(RefusedBy::UnknownTool) {
         let name: String = params.name.chars().take(64).collect();
-        let near = did_you_mean(&*service.tools, &params.name);
+        let near = did_you_mean(&*agent.tools, &params.name);
         return Err(ErrorShape::invalid(format!("unknown tool `{name}`.{near}")));
     }
     let requires_approval = matches!(refused, Some(RefusedBy::NobodyToAsk | RefusedBy::Changed));

@@ -20,9 +20,10 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet, unconstrained};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 
-use super::handshake::{Admitted, now_ms};
+use super::handshake::Admitted;
 use super::listener::Ending;
 use super::{EarlyResponse, Endpoint, RequestOptions, SocketLimits};
+use crate::clock::now_ms;
 use crate::tokens::TokenInUse;
 
 /// Timeout for closing a connection.

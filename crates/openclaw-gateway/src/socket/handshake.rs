@@ -2,7 +2,6 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use openclaw_budget::ByteBudget;
 use openclaw_protocol::connect::{
@@ -22,6 +21,7 @@ use super::access::{grant, is_same_machine};
 use super::attempts::TokenAttempts;
 use super::listener::Gate;
 use super::{Caller, CallerService, Endpoint, ListenOptions};
+use crate::clock::now_ms;
 use crate::tokens::{StoredToken, TokenInUse};
 
 /// Why a connection is rejected.
@@ -268,10 +268,4 @@ pub(crate) fn random_hex() -> String {
         bytes = u128::from(now_ms()).to_be_bytes();
     }
     format!("{:032x}", u128::from_be_bytes(bytes))
-}
-
-/// Milliseconds since the Unix epoch.
-pub(super) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

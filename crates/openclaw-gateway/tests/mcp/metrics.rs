@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use openclaw_gateway::serve::{ServeError, Served, serve};
+use openclaw_gateway::ServeError;
+use openclaw_gateway::serve::{Served, serve};
 use openclaw_gateway::state;
 use openclaw_gateway::tokens::TokenStore;
 use openclaw_metrics::limits::{TOOLS, TOOLS_PER_SERVER};

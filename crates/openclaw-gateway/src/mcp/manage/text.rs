@@ -6,7 +6,8 @@ use openclaw_oauth::issuer::confirmation_hint;
 use openclaw_protocol::mcp::{AuthResult, GrantInfo, RefreshResult, Refreshed, Tool, ToolsResult};
 
 use super::Done;
-use crate::mcp::{ListStyle, server_list, status_rows, summary};
+use crate::mcp::server_list::{ListStyle, server_list, status_rows};
+use crate::mcp::state_text::summary;
 
 /// Number of added, removed or changed names that are listed.
 const FEW: usize = 5;
@@ -25,7 +26,7 @@ const MOST_TOOLS: usize = 300;
 
 impl Done {
     /// The result as text.
-    pub(crate) fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         match self {
             Self::Servers(_, statuses) => servers(statuses),
             Self::Tools(result) => tools(result),
