@@ -55,7 +55,7 @@ pub async fn serve(
         port: port.unwrap_or(settings.port),
         token: Some(token.clone()),
         token_is_shared,
-        tokens: Some(TokenStore::of(&setup.state)),
+        tokens: Some(TokenStore::new(&setup.state)),
         limits: SocketLimits::default(),
     };
     // Everything that can fail comes before the first server is started. Clients that connect

@@ -41,17 +41,17 @@ pub(super) struct LentTool {
     pub(super) lent: Arc<Lent>,
     pub(super) lender: u64,
     pub(super) decision: Decision,
-    pub(super) loans: Arc<Vec<LentToolEntry>>,
+    pub(super) entries: Arc<Vec<LentToolEntry>>,
     pub(super) nth: usize,
 }
 
 impl LentTool {
-    fn loan(&self) -> &LentToolEntry {
-        &self.loans[self.nth]
+    fn entry(&self) -> &LentToolEntry {
+        &self.entries[self.nth]
     }
 
     async fn run(&self, call: ToolCall<'_>) -> ToolOutcome {
-        let loan = self.loan();
+        let entry = self.entry();
         let lent = &*self.lent;
         let id = format!("lent-{}", lent.next.fetch_add(1, Ordering::Relaxed));
         let (result, answered) = oneshot::channel();
@@ -63,9 +63,9 @@ impl LentTool {
         let request = InvokeRequestEvent {
             id: id.clone(),
             node_id: self.lender.to_string(),
-            command: loan.spec.name.to_string(),
+            command: entry.spec.name.to_string(),
             params_json: Some(call.arguments.raw().get().to_owned()),
-            timeout_ms: u64::try_from(loan.timeout.as_millis()).ok(),
+            timeout_ms: u64::try_from(entry.timeout.as_millis()).ok(),
             idempotency_key: Some(id.clone()),
             traceparent: trace.map(|it| it.traceparent().to_string()),
             tracestate: trace.and_then(SpanContext::state).map(str::to_owned),
@@ -75,12 +75,12 @@ impl LentTool {
         if !lent.callers.send_to_one(self.lender, names::NODE_INVOKE_REQUEST, &request) {
             return fail(ToolFailure::Unavailable, GONE);
         }
-        match tokio::time::timeout(loan.timeout, answered).await {
-            Ok(Ok(result)) => outcome(&loan.spec, &result),
+        match tokio::time::timeout(entry.timeout, answered).await {
+            Ok(Ok(result)) => outcome(&entry.spec, &result),
             Ok(Err(_)) => fail(ToolFailure::Unavailable, GONE),
             Err(_) => {
-                let words = format!("The tool timed out after {} ms.", loan.timeout.as_millis());
-                fail(ToolFailure::TimedOut, &words)
+                let message = format!("The tool timed out after {} ms.", entry.timeout.as_millis());
+                fail(ToolFailure::TimedOut, &message)
             }
         }
     }
@@ -100,11 +100,11 @@ impl Drop for PendingInvocation<'_> {
 
 impl Tool for LentTool {
     fn spec(&self) -> &ToolSpec {
-        &self.loan().spec
+        &self.entry().spec
     }
 
     fn origin(&self) -> AuditName<'_> {
-        let name = self.loan().spec.name.as_str();
+        let name = self.entry().spec.name.as_str();
         AuditName { name, source: "client", ..AuditName::default() }
     }
 
@@ -114,7 +114,7 @@ impl Tool for LentTool {
 
     /// A permanent approval is not offered: what the client does with a call cannot be known.
     fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
-        match self.loan().spec.effect {
+        match self.entry().spec.effect {
             ToolEffect::ReadOnly => ApprovalRule::Auto,
             ToolEffect::Unknown | ToolEffect::Destructive => ApprovalRule::Always,
         }
@@ -125,7 +125,7 @@ impl Tool for LentTool {
     }
 
     fn validator(&self) -> &LazyValidator {
-        &self.loan().validator
+        &self.entry().validator
     }
 
     fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {
@@ -235,8 +235,8 @@ fn media(kind: MediaKind, declared: &str, data: &str) -> Content {
             Content::Audio { mime_type: mime_type.to_owned(), data: data.to_owned() }
         }
         (Err(why), _) => {
-            let words = format!("[{} that cannot be shown: {why}]", kind.words());
-            Content::Placeholder(Text::ours(words))
+            let message = format!("[{} that cannot be shown: {why}]", kind.words());
+            Content::Placeholder(Text::ours(message))
         }
     }
 }
@@ -249,8 +249,8 @@ fn readable(payload: &str) -> String {
     }
 }
 
-fn fail(failure: ToolFailure, words: &str) -> ToolOutcome {
-    let mut outcome = ToolOutcome::failure(words);
+fn fail(failure: ToolFailure, message: &str) -> ToolOutcome {
+    let mut outcome = ToolOutcome::failure(message);
     outcome.details.failure = Some(failure);
     outcome
 }

@@ -68,6 +68,10 @@ impl<'a> ServerRequest<'a> {
         Ok(Self { servers, id, agent, caller, trace })
     }
 
+    pub(crate) fn agent_id(&self) -> &AgentId {
+        &self.id
+    }
+
     /// Fails if `server` is not available, and reports one that was disconnected as such.
     fn check(&self, server: Option<&str>) -> Reply<()> {
         if let Some(name) = server {

@@ -18,12 +18,12 @@ use crate::pending_requests::not_pending;
 /// Maximum characters of the user's words to the model.
 const INSTEAD: usize = 4_000;
 
-pub(super) fn list(asked: &RequestContext<'_>, params: ListParams) -> Reply<ListResult> {
+pub(super) fn list(context: &RequestContext<'_>, params: ListParams) -> Reply<ListResult> {
     let ListParams { session_key, agent_id } = params;
     let session_key =
-        session_key.map(|key| asked.session(&key, agent_id.as_deref())).transpose()?;
+        session_key.map(|key| context.session(&key, agent_id.as_deref())).transpose()?;
     let session_key = session_key.as_ref().map(SessionKey::as_str);
-    let mut approvals = asked.services.approvals.list();
+    let mut approvals = context.services.approvals.list();
     approvals.retain(|it| {
         (session_key.is_none() || it.session_key.as_deref() == session_key)
             && (agent_id.is_none() || it.agent_id == agent_id)

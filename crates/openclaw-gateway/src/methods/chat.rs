@@ -27,18 +27,18 @@ use crate::turns::{TurnRequest, TurnWork};
 /// Maximum length of a run id, in bytes.
 const MAX_ID: usize = 256;
 
-pub(super) async fn send(asked: &RequestContext<'_>, params: SendParams) -> Reply<SendResult> {
-    send_to(asked, params, None).await
+pub(super) async fn send(context: &RequestContext<'_>, params: SendParams) -> Reply<SendResult> {
+    send_to(context, params, None).await
 }
 
 /// Like [`send`], to this model instead of the session's.
 pub(super) async fn send_to(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: SendParams,
     model: Option<String>,
 ) -> Reply<SendResult> {
-    let services = asked.services;
-    let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
+    let services = context.services;
+    let key = context.session(&params.session_key, params.agent_id.as_deref())?;
     let id = params.idempotency_key.as_str();
     if id.is_empty() || id.len() > MAX_ID || id.chars().any(char::is_control) {
         return Err(ErrorShape::invalid("`idempotencyKey` must have 1 to 256 plain characters"));
@@ -50,18 +50,18 @@ pub(super) async fn send_to(
     if params.message.trim().is_empty() && files.is_empty() {
         return Err(ErrorShape::invalid("the message is empty"));
     }
-    asked.caller.follow(key.as_str());
+    context.caller.follow(key.as_str());
     // Before the first await: messages are queued in the order in which they arrive.
     let attached = params.attachments.iter().flatten().filter_map(|file| file.content.as_ref());
     let bytes = attached.map(|content| content.get().len()).sum::<usize>() + params.message.len();
-    let message = (&asked.caller.name(), bytes);
-    let run = match services.runs.begin(id, key.as_str(), message, asked.caller.cancels_run()) {
+    let message = (&context.caller.name(), bytes);
+    let run = match services.runs.begin(id, key.as_str(), message, context.caller.cancels_run()) {
         RunAdmission::New(run) => run,
         RunAdmission::Known(status) => return Ok(SendResult { run_id: id.to_owned(), status }),
         RunAdmission::NotNow(reason) => return Err(ErrorShape::unavailable(reason)),
     };
     let agent = services.sessions.agent_of(&key, params.agent_id.as_deref()).await?;
-    let scopes = &asked.caller.caller().scopes;
+    let scopes = &context.caller.caller().scopes;
     let agent = services.agents.in_folder(agent, params.workspace.as_deref(), scopes)?;
     let command = if params.suppress_command_interpretation == Some(true) {
         None
@@ -70,13 +70,13 @@ pub(super) async fn send_to(
         ChatCommand::read(servers.as_deref(), &params.message)
     };
     if let Some(command) = &command {
-        has_scope(asked, &command.name(), command.method().scope())?;
+        has_scope(context, &command.name(), command.method().scope())?;
     }
     let answer = SendResult { run_id: id.to_owned(), status: SendStatus::Started };
-    let who = asked.caller.name();
-    let trace = asked.trace.clone();
+    let who = context.caller.name();
+    let trace = context.trace.clone();
     let timeout = params.timeout_ms.map(Duration::from_millis);
-    let connected = Arc::clone(asked.caller);
+    let connected = Arc::clone(context.caller);
     let services = Arc::clone(services);
     services.process.tasks.clone().spawn(async move {
         let mut run = run;
@@ -157,26 +157,26 @@ async fn execute(
     None
 }
 
-pub(super) fn abort(asked: &RequestContext<'_>, params: &AbortParams) -> Reply<AbortResult> {
-    let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
-    let run_ids = asked.services.runs.cancel(key.as_str(), params.run_id.as_deref());
+pub(super) fn abort(context: &RequestContext<'_>, params: &AbortParams) -> Reply<AbortResult> {
+    let key = context.session(&params.session_key, params.agent_id.as_deref())?;
+    let run_ids = context.services.runs.cancel(key.as_str(), params.run_id.as_deref());
     Ok(AbortResult { ok: true, aborted: !run_ids.is_empty(), run_ids })
 }
 
 pub(super) async fn inject(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: InjectParams,
 ) -> Reply<InjectResult> {
-    let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
+    let key = context.session(&params.session_key, params.agent_id.as_deref())?;
     if params.message.len() > MAX_MESSAGE {
         return Err(ErrorShape::invalid(MESSAGE_TOO_LONG));
     }
-    if asked.services.runs.is_active(key.as_str()) {
+    if context.services.runs.is_active(key.as_str()) {
         // The message could be inserted between a call and its result.
         let message = "a turn of this session is running; wait until it ends, or use `chat.abort`";
         return Err(ErrorShape::unavailable(message));
     }
-    let sessions = &asked.services.sessions;
+    let sessions = &context.services.sessions;
     let agent = sessions.agent_of(&key, params.agent_id.as_deref()).await?;
     let store = sessions.store();
     store.open(&key, agent.config.id.as_str()).await.map_err(store_error)?;

@@ -43,18 +43,18 @@ pub(super) fn get(services: &Services, GetParams {}: GetParams) -> GetResult {
 }
 
 pub(super) async fn reload(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     ReloadParams {}: ReloadParams,
 ) -> ReloadResult {
-    asked.services.configuration.reload().await
+    context.services.configuration.reload().await
 }
 
 /// Has the process that runs the gateway stop it.
-pub(super) fn stop(asked: &RequestContext<'_>, StopParams {}: StopParams) -> Reply<StopResult> {
-    if !asked.services.process.is_served {
+pub(super) fn stop(context: &RequestContext<'_>, StopParams {}: StopParams) -> Reply<StopResult> {
+    if !context.services.process.is_served {
         return Err(ErrorShape::invalid("this gateway stops with the command that it belongs to"));
     }
-    tracing::info!(client = asked.caller.name(), "a client stops the gateway");
-    asked.services.process.stop_requested.cancel();
+    tracing::info!(client = context.caller.name(), "a client stops the gateway");
+    context.services.process.stop_requested.cancel();
     Ok(StopResult { ok: true })
 }

@@ -27,8 +27,8 @@ pub(crate) fn health(agents: &Agents) -> Health {
     }
 }
 
-pub(super) async fn status(asked: &RequestContext<'_>, _: StatusParams) -> Reply<StatusResult> {
-    let services = asked.services;
+pub(super) async fn status(context: &RequestContext<'_>, _: StatusParams) -> Reply<StatusResult> {
+    let services = context.services;
     let active = services.agents.active();
     let mut agents = Vec::new();
     for (id, agent) in active.agents() {
@@ -61,10 +61,10 @@ pub(super) async fn status(asked: &RequestContext<'_>, _: StatusParams) -> Reply
 }
 
 pub(super) async fn agents(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     ListParams {}: ListParams,
 ) -> Reply<ListResult> {
-    let active = asked.services.agents.active();
+    let active = context.services.agents.active();
     let mut agents = Vec::new();
     for agent in &active.config.agents {
         let Some(runtime) = active.agent(agent.id.as_str()) else { continue };
@@ -85,8 +85,8 @@ pub(super) async fn agents(
 }
 
 /// The gateway and the connected clients.
-pub(super) fn presence(asked: &RequestContext<'_>) -> Vec<PresenceEntry> {
-    let process = &asked.services.process;
+pub(super) fn presence(context: &RequestContext<'_>) -> Vec<PresenceEntry> {
+    let process = &context.services.process;
     let own = PresenceEntry {
         version: Some(process.version.clone()),
         platform: Some(std::env::consts::OS.to_owned()),
@@ -96,7 +96,7 @@ pub(super) fn presence(asked: &RequestContext<'_>) -> Vec<PresenceEntry> {
         ts: now_ms(),
         ..PresenceEntry::default()
     };
-    let clients = asked.services.callers.all().into_iter().map(|caller| {
+    let clients = context.services.callers.all().into_iter().map(|caller| {
         let client = &caller.caller().client;
         let mode = serde_json::to_value(client.mode).ok();
         PresenceEntry {
@@ -116,38 +116,38 @@ pub(super) fn presence(asked: &RequestContext<'_>) -> Vec<PresenceEntry> {
 
 /// The configured models of an agent. Whether a provider accepts them is not checked.
 pub(super) async fn models(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: models::ListParams,
 ) -> Reply<models::ListResult> {
-    let agent = asked.services.agents.agent(params.agent_id.as_deref())?;
+    let agent = context.services.agents.agent(params.agent_id.as_deref())?;
     Ok(models::ListResult { models: agent.models.list(params.model.as_deref()).await })
 }
 
 pub(super) fn commands(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: &CommandsParams,
 ) -> Reply<CommandsResult> {
-    let agent = asked.services.agents.agent(params.agent_id.as_deref())?;
-    let servers = asked.services.servers.agent(&agent.config.id);
+    let agent = context.services.agents.agent(params.agent_id.as_deref())?;
+    let servers = context.services.servers.agent(&agent.config.id);
     Ok(CommandsResult { commands: commands::list(servers.as_deref(), &*agent.tools) })
 }
 
 pub(super) fn identity(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: &IdentityParams,
 ) -> Reply<IdentityResult> {
     let in_key = params.session_key.as_deref().and_then(keys::agent_of);
-    let agent_id = asked.services.agents.id(params.agent_id.as_deref().or(in_key))?.to_string();
+    let agent_id = context.services.agents.id(params.agent_id.as_deref().or(in_key))?.to_string();
     Ok(IdentityResult { name: agent_id.clone(), agent_id })
 }
 
 /// The models and commands of an agent, in one answer.
 pub(super) async fn metadata(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: CommandsParams,
 ) -> Reply<MetadataResult> {
-    let commands = commands(asked, &params)?.commands;
+    let commands = commands(context, &params)?.commands;
     let list = models::ListParams { agent_id: params.agent_id, ..models::ListParams::default() };
-    let models = models(asked, list).await?.models;
+    let models = models(context, list).await?.models;
     Ok(MetadataResult { models, commands })
 }

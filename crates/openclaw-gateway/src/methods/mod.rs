@@ -88,17 +88,17 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 
 /// Answers a JSON request from a socket.
 pub(crate) async fn answer_json(
-    asked: RequestContext<'_>,
+    context: RequestContext<'_>,
     name: &str,
     params: Option<Box<RawValue>>,
 ) -> Reply<Box<RawValue>> {
     let Some(method) = Method::from_name(name) else {
-        return absent::answer(&asked, name);
+        return absent::answer(&context, name);
     };
     // Before the parameters are parsed.
-    may(&asked, method)?;
+    may(&context, method)?;
     let request = Request::read(method, params.as_deref())?;
-    let response = dispatch(asked, request).await?;
+    let response = dispatch(context, request).await?;
     response.result().map_err(|error| {
         tracing::error!(name, %error, "cannot serialize a response");
         ErrorShape::unavailable("cannot serialize the response")
@@ -106,34 +106,34 @@ pub(crate) async fn answer_json(
 }
 
 /// Answers a request.
-pub(crate) async fn answer(asked: RequestContext<'_>, request: Request) -> Reply<Response> {
-    may(&asked, request.method())?;
-    dispatch(asked, request).await
+pub(crate) async fn answer(context: RequestContext<'_>, request: Request) -> Reply<Response> {
+    may(&context, request.method())?;
+    dispatch(context, request).await
 }
 
 /// Checks whether the caller may use this method.
-fn may(asked: &RequestContext<'_>, method: Method) -> Reply<()> {
-    has_scope(asked, method.name(), method.scope())
+fn may(context: &RequestContext<'_>, method: Method) -> Reply<()> {
+    has_scope(context, method.name(), method.scope())
 }
 
-fn has_scope(asked: &RequestContext<'_>, method: &str, scope: Scope) -> Reply<()> {
-    if scope.is_in(&asked.caller.caller().scopes) {
+fn has_scope(context: &RequestContext<'_>, method: &str, scope: Scope) -> Reply<()> {
+    if scope.is_in(&context.caller.caller().scopes) {
         return Ok(());
     }
     Err(ErrorShape::missing_scope(method, scope.name().unwrap_or_default()))
 }
 
-async fn dispatch(asked: RequestContext<'_>, request: Request) -> Reply<Response> {
+async fn dispatch(context: RequestContext<'_>, request: Request) -> Reply<Response> {
     // The most frequent method: avoids the allocation for `handle`.
     if let Request::Health(_) = request {
-        return Ok(Response::Health(health(&asked.services.agents)));
+        return Ok(Response::Health(health(&context.services.agents)));
     }
-    Box::pin(handle(&asked, request)).await
+    Box::pin(handle(&context, request)).await
 }
 
 /// Handles every method; a missing one does not compile.
-async fn handle(asked: &RequestContext<'_>, request: Request) -> Reply<Response> {
-    let services = asked.services;
+async fn handle(context: &RequestContext<'_>, request: Request) -> Reply<Response> {
+    let services = context.services;
     Ok(match request {
         Request::Connect(_) => return Err(ErrorShape::invalid("already connected")),
         Request::RequestCancel(_) => {
@@ -141,60 +141,64 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Reply<Response>
             // request.
             return Err(ErrorShape::invalid("`request.cancel` is only supported on a socket"));
         }
-        Request::Health(_) => Response::Health(health(&asked.services.agents)),
-        Request::Status(it) => Response::Status(health::status(asked, it).await?),
-        Request::MetricsSample(_) => Response::MetricsSample(asked.services.metrics.sample()?),
-        Request::AgentsList(it) => Response::AgentsList(health::agents(asked, it).await?),
-        Request::ModelsList(it) => Response::ModelsList(health::models(asked, it).await?),
-        Request::AgentIdentityGet(it) => Response::AgentIdentityGet(health::identity(asked, &it)?),
-        Request::ChatMetadata(it) => Response::ChatMetadata(health::metadata(asked, it).await?),
-        Request::CommandsList(it) => Response::CommandsList(health::commands(asked, &it)?),
+        Request::Health(_) => Response::Health(health(&context.services.agents)),
+        Request::Status(it) => Response::Status(health::status(context, it).await?),
+        Request::MetricsSample(_) => Response::MetricsSample(context.services.metrics.sample()?),
+        Request::AgentsList(it) => Response::AgentsList(health::agents(context, it).await?),
+        Request::ModelsList(it) => Response::ModelsList(health::models(context, it).await?),
+        Request::AgentIdentityGet(it) => {
+            Response::AgentIdentityGet(health::identity(context, &it)?)
+        }
+        Request::ChatMetadata(it) => Response::ChatMetadata(health::metadata(context, it).await?),
+        Request::CommandsList(it) => Response::CommandsList(health::commands(context, &it)?),
         Request::SessionsList(it) => Response::SessionsList(services.sessions.list(it).await?),
         Request::SessionsDescribe(it) => {
             Response::SessionsDescribe(services.sessions.describe(it).await?)
         }
         Request::SessionsSubscribe(it) => {
-            Response::SessionsSubscribe(sessions::subscribe(asked, it).await?)
+            Response::SessionsSubscribe(sessions::subscribe(context, it).await?)
         }
         Request::SessionsPatch(it) => Response::SessionsPatch(services.sessions.patch(it).await?),
-        Request::SessionsCreate(it) => Response::SessionsCreate(sessions::create(asked, it).await?),
+        Request::SessionsCreate(it) => {
+            Response::SessionsCreate(sessions::create(context, it).await?)
+        }
         Request::SessionsReset(it) => {
             Response::SessionsReset(services.sessions.reset(it, None).await?)
         }
-        Request::SessionsGet(it) => Response::SessionsGet(sessions::get(asked, it).await?),
+        Request::SessionsGet(it) => Response::SessionsGet(sessions::get(context, it).await?),
         Request::SessionsResolve(it) => {
             Response::SessionsResolve(services.sessions.resolve(it).await?)
         }
         Request::SessionsMessagesSubscribe(it) => {
-            Response::SessionsMessagesSubscribe(sessions::follow(asked, &it, true)?)
+            Response::SessionsMessagesSubscribe(sessions::follow(context, &it, true)?)
         }
         Request::SessionsMessagesUnsubscribe(it) => {
-            Response::SessionsMessagesUnsubscribe(sessions::follow(asked, &it, false)?)
+            Response::SessionsMessagesUnsubscribe(sessions::follow(context, &it, false)?)
         }
         Request::SessionsTitle(it) => Response::SessionsTitle(services.sessions.title(it).await?),
         Request::SessionsDelete(it) => {
             Response::SessionsDelete(services.sessions.delete(it).await?)
         }
         Request::SessionsSetExtraTools(it) => {
-            Response::SessionsSetExtraTools(tools::set_extra(asked, it).await?)
+            Response::SessionsSetExtraTools(tools::set_extra(context, it).await?)
         }
-        Request::ChatSend(it) => Response::ChatSend(chat::send(asked, it).await?),
-        Request::ChatAbort(it) => Response::ChatAbort(chat::abort(asked, &it)?),
-        Request::ChatHistory(it) => Response::ChatHistory(sessions::history(asked, it).await?),
-        Request::ChatStartup(it) => Response::ChatStartup(sessions::history(asked, it).await?),
-        Request::ChatInject(it) => Response::ChatInject(chat::inject(asked, it).await?),
-        Request::Agent(it) => Response::Agent(runs::run(asked, it).await?),
-        Request::AgentWait(it) => Response::AgentWait(runs::wait(asked, it).await),
-        Request::ToolsCatalog(it) => Response::ToolsCatalog(tools::catalog(asked, &it)?),
-        Request::ToolsEffective(it) => Response::ToolsEffective(tools::effective(asked, &it)?),
-        Request::ToolsInvoke(it) => Response::ToolsInvoke(tools::invoke(asked, it).await?),
+        Request::ChatSend(it) => Response::ChatSend(chat::send(context, it).await?),
+        Request::ChatAbort(it) => Response::ChatAbort(chat::abort(context, &it)?),
+        Request::ChatHistory(it) => Response::ChatHistory(sessions::history(context, it).await?),
+        Request::ChatStartup(it) => Response::ChatStartup(sessions::history(context, it).await?),
+        Request::ChatInject(it) => Response::ChatInject(chat::inject(context, it).await?),
+        Request::Agent(it) => Response::Agent(runs::run(context, it).await?),
+        Request::AgentWait(it) => Response::AgentWait(runs::wait(context, it).await),
+        Request::ToolsCatalog(it) => Response::ToolsCatalog(tools::catalog(context, &it)?),
+        Request::ToolsEffective(it) => Response::ToolsEffective(tools::effective(context, &it)?),
+        Request::ToolsInvoke(it) => Response::ToolsInvoke(tools::invoke(context, it).await?),
         Request::NodeInvokeResult(it) => {
-            Response::NodeInvokeResult(tools::invoke_result(asked, it)?)
+            Response::NodeInvokeResult(tools::invoke_result(context, it)?)
         }
         Request::NodeInvokeProgress(it) => {
-            Response::NodeInvokeProgress(tools::invoke_progress(asked, &it)?)
+            Response::NodeInvokeProgress(tools::invoke_progress(context, &it)?)
         }
-        Request::ApprovalsList(it) => Response::ApprovalsList(approvals::list(asked, it)?),
+        Request::ApprovalsList(it) => Response::ApprovalsList(approvals::list(context, it)?),
         Request::ApprovalsRespond(it) => {
             Response::ApprovalsRespond(approvals::respond(&services.approvals, it)?)
         }
@@ -206,7 +210,7 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Reply<Response>
             Response::ApprovalsAllow(services.approval_rules.allow(it).await?)
         }
         Request::ApprovalsPass(it) => {
-            Response::ApprovalsPass(approvals::pass(&services.approvals, asked.caller, it)?)
+            Response::ApprovalsPass(approvals::pass(&services.approvals, context.caller, it)?)
         }
         Request::QuestionList(_) => Response::QuestionList(QuestionsResult::default()),
         Request::PluginApprovalList(_) => {
@@ -223,61 +227,61 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Reply<Response>
         Request::ExecApprovalResolve(it) => {
             Response::ExecApprovalResolve(approvals::resolve(&services.approvals, it)?)
         }
-        Request::SystemPresence(_) => Response::SystemPresence(health::presence(asked)),
+        Request::SystemPresence(_) => Response::SystemPresence(health::presence(context)),
         Request::LogsTail(it) => {
             Response::LogsTail(logs::tail(services.process.logs.as_deref(), it).await?)
         }
         Request::McpServers(it) => {
-            Response::McpServers(asked.servers(it.agent_id.as_deref())?.servers())
+            Response::McpServers(context.servers(it.agent_id.as_deref())?.servers())
         }
         Request::McpTools(it) => {
-            Response::McpTools(asked.servers(it.agent_id.as_deref())?.tools(&it).await?)
+            Response::McpTools(context.servers(it.agent_id.as_deref())?.tools(&it).await?)
         }
         Request::McpStatus(it) => {
-            Response::McpStatus(asked.servers(it.agent_id.as_deref())?.status(&it.server)?)
+            Response::McpStatus(context.servers(it.agent_id.as_deref())?.status(&it.server)?)
         }
         Request::McpConnect(it) => {
-            Response::McpConnect(asked.servers(it.agent_id.as_deref())?.connect(it).await?)
+            Response::McpConnect(context.servers(it.agent_id.as_deref())?.connect(it).await?)
         }
         Request::McpDisconnect(it) => {
-            let servers = asked.servers(it.agent_id.as_deref())?;
+            let servers = context.servers(it.agent_id.as_deref())?;
             Response::McpDisconnect(servers.disconnect(&it.server).await?)
         }
         Request::McpAuth(it) => {
-            Response::McpAuth(asked.servers(it.agent_id.as_deref())?.auth(it).await?)
+            Response::McpAuth(context.servers(it.agent_id.as_deref())?.auth(it).await?)
         }
         Request::McpRefresh(it) => {
-            let servers = asked.servers(it.agent_id.as_deref())?;
+            let servers = context.servers(it.agent_id.as_deref())?;
             Response::McpRefresh(servers.refresh(it.server.as_deref()).await?)
         }
         Request::McpReload(it) => {
-            let id = services.agents.id(it.agent_id.as_deref())?;
-            Response::McpReload(services.configuration.reload_servers(&id).await)
+            let servers = context.servers(it.agent_id.as_deref())?;
+            Response::McpReload(services.configuration.reload_servers(servers.agent_id()).await)
         }
         Request::McpCall(mut it) => {
             if let Some(key) = &mut it.session_key {
-                *key = asked.session(key, it.agent_id.as_deref())?.to_string();
+                *key = context.session(key, it.agent_id.as_deref())?.to_string();
             }
-            Response::McpCall(asked.servers(it.agent_id.as_deref())?.call(it).await?)
+            Response::McpCall(context.servers(it.agent_id.as_deref())?.call(it).await?)
         }
         Request::McpResources(it) => {
-            Response::McpResources(asked.servers(it.agent_id.as_deref())?.resources(&it).await?)
+            Response::McpResources(context.servers(it.agent_id.as_deref())?.resources(&it).await?)
         }
         Request::McpRead(it) => {
-            Response::McpRead(asked.servers(it.agent_id.as_deref())?.read(&it).await?)
+            Response::McpRead(context.servers(it.agent_id.as_deref())?.read(&it).await?)
         }
         Request::McpPrompts(it) => {
-            Response::McpPrompts(asked.servers(it.agent_id.as_deref())?.prompts(&it).await?)
+            Response::McpPrompts(context.servers(it.agent_id.as_deref())?.prompts(&it).await?)
         }
         Request::McpPrompt(it) => {
-            Response::McpPrompt(asked.servers(it.agent_id.as_deref())?.prompt(&it).await?)
+            Response::McpPrompt(context.servers(it.agent_id.as_deref())?.prompt(&it).await?)
         }
         Request::McpComplete(it) => {
-            Response::McpComplete(asked.servers(it.agent_id.as_deref())?.complete(&it).await?)
+            Response::McpComplete(context.servers(it.agent_id.as_deref())?.complete(&it).await?)
         }
         Request::McpLogs(it) => Response::McpLogs(mcp::logs(&services.servers, it).await?),
         Request::McpElicitationList(_) => {
-            let elicitations = services.elicitations.list(asked.caller);
+            let elicitations = services.elicitations.list(context.caller);
             Response::McpElicitationList(ListResult { elicitations })
         }
         Request::McpElicitationRespond(it) => {
@@ -286,7 +290,7 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Reply<Response>
             Response::McpElicitationRespond(result)
         }
         Request::ConfigGet(it) => Response::ConfigGet(config::get(services, it)),
-        Request::ConfigReload(it) => Response::ConfigReload(config::reload(asked, it).await),
-        Request::GatewayStop(it) => Response::GatewayStop(config::stop(asked, it)?),
+        Request::ConfigReload(it) => Response::ConfigReload(config::reload(context, it).await),
+        Request::GatewayStop(it) => Response::GatewayStop(config::stop(context, it)?),
     })
 }

@@ -12,53 +12,53 @@ use crate::socket::random_hex;
 
 /// Returns the list only if parameters are given.
 pub(super) async fn subscribe(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: Option<ListParams>,
 ) -> Reply<SubscribeResult> {
-    asked.caller.follow_all();
+    context.caller.follow_all();
     let list = match params {
         None => None,
-        Some(params) => Some(asked.services.sessions.list(params).await?),
+        Some(params) => Some(context.services.sessions.list(params).await?),
     };
     Ok(SubscribeResult { subscribed: true, list })
 }
 
 /// Subscribes to a session's events, or unsubscribes.
 pub(super) fn follow(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: &SessionParams,
     subscribed: bool,
 ) -> Reply<MessagesResult> {
-    let key = asked.session(&params.key, params.agent_id.as_deref())?;
+    let key = context.session(&params.key, params.agent_id.as_deref())?;
     match subscribed {
-        true => asked.caller.follow(key.as_str()),
-        false => asked.caller.unfollow(key.as_str()),
+        true => context.caller.follow(key.as_str()),
+        false => context.caller.unfollow(key.as_str()),
     }
     Ok(MessagesResult { subscribed, key: key.to_string() })
 }
 
 pub(super) async fn history(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: HistoryParams,
 ) -> Reply<HistoryResult> {
-    let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
-    asked.caller.follow(key.as_str());
-    asked.services.sessions.history(&key, &params).await
+    let key = context.session(&params.session_key, params.agent_id.as_deref())?;
+    context.caller.follow(key.as_str());
+    context.services.sessions.history(&key, &params).await
 }
 
 /// The last messages of a session.
-pub(super) async fn get(asked: &RequestContext<'_>, params: GetParams) -> Reply<GetResult> {
+pub(super) async fn get(context: &RequestContext<'_>, params: GetParams) -> Reply<GetResult> {
     let GetParams { key, limit } = params;
     let params = HistoryParams { session_key: key, limit, ..HistoryParams::default() };
-    Ok(GetResult { messages: history(asked, params).await?.messages })
+    Ok(GetResult { messages: history(context, params).await?.messages })
 }
 
 /// Creates a session, and sends its first message if there is one.
 pub(super) async fn create(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: CreateParams,
 ) -> Reply<CreateResult> {
-    let agent = asked.services.agents.id(params.agent_id.as_deref())?.to_string();
+    let agent = context.services.agents.id(params.agent_id.as_deref())?.to_string();
     let key = match &params.key {
         Some(key) if keys::agent_of(key).is_none() && key != keys::MAIN => {
             format!("agent:{agent}:{key}")
@@ -73,7 +73,7 @@ pub(super) async fn create(
         model: params.model.map(Some),
         permission_mode: params.permission_mode.map(Some),
     };
-    let created = asked.services.sessions.patch(settings).await?;
+    let created = context.services.sessions.patch(settings).await?;
     let key = created.key;
     let message = params.message.or(params.task).unwrap_or_default();
     let is_empty = message.trim().is_empty() && params.attachments.is_none();
@@ -89,7 +89,7 @@ pub(super) async fn create(
             idempotency_key,
             ..SendParams::default()
         };
-        Some(chat::send(asked, sent).await)
+        Some(chat::send(context, sent).await)
     };
     let (run_id, run_error) = match sent {
         Some(Ok(sent)) => (Some(sent.run_id), None),

@@ -27,14 +27,14 @@ use crate::sessions::text_part;
 const OWN: [&str; 3] = [SEARCH_TOOL, MANAGE_TOOL, resource_tool::NAME];
 
 pub(super) async fn set_extra(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: SetExtraToolsParams,
 ) -> Reply<SetExtraToolsResult> {
-    let key = asked.session(&params.session_key, None)?;
-    let agent = asked.services.sessions.agent_of(&key, None).await?;
+    let key = context.session(&params.session_key, None)?;
+    let agent = context.services.sessions.agent_of(&key, None).await?;
     let session = key.as_str();
-    asked.caller.follow(session);
-    let servers = asked.services.servers.agent(&agent.config.id);
+    context.caller.follow(session);
+    let servers = context.services.servers.agent(&agent.config.id);
     let catalogue = servers.map(|tools| tools.catalogue());
     // Including tools that the agent may not use: a tool with the same name would be taken for
     // them.
@@ -45,31 +45,34 @@ pub(super) async fn set_extra(
             || agent.tools.find(name).is_some()
     };
     let recipient = ToolRecipient { policy: &agent.policy, is_taken: &is_taken };
-    let lent = &asked.services.lent;
-    let tools = lent.lend(session, asked.caller.id(), &params.tools, &recipient)?;
+    let lent = &context.services.lent;
+    let tools = lent.lend(session, context.caller.id(), &params.tools, &recipient)?;
     Ok(SetExtraToolsResult { ok: true, tools })
 }
 
 pub(super) fn invoke_result(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: InvokeResultParams,
 ) -> Reply<InvokeResultReceived> {
-    asked.services.lent.answered(asked.caller.id(), params)?;
+    context.services.lent.answered(context.caller.id(), params)?;
     Ok(InvokeResultReceived { ok: true })
 }
 
 pub(super) fn invoke_progress(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: &InvokeProgressParams,
 ) -> Reply<InvokeResultReceived> {
-    asked.services.lent.progressed(asked.caller.id(), params)?;
+    context.services.lent.progressed(context.caller.id(), params)?;
     Ok(InvokeResultReceived { ok: true })
 }
 
-pub(super) fn catalog(asked: &RequestContext<'_>, params: &CatalogParams) -> Reply<CatalogResult> {
-    let agent = asked.services.agents.agent(params.agent_id.as_deref())?;
+pub(super) fn catalog(
+    context: &RequestContext<'_>,
+    params: &CatalogParams,
+) -> Reply<CatalogResult> {
+    let agent = context.services.agents.agent(params.agent_id.as_deref())?;
     let agent_id = agent.config.id.to_string();
-    let servers = asked.services.servers.agent(&agent.config.id);
+    let servers = context.services.servers.agent(&agent.config.id);
     let catalogue = servers.map(|tools| tools.catalogue());
     let server_of = |name: &str| {
         let tool = catalogue.as_ref()?.get(name)?;
@@ -112,12 +115,12 @@ pub(super) fn catalog(asked: &RequestContext<'_>, params: &CatalogParams) -> Rep
 
 /// The tools of a session's agent, in the groups of built-in tools and of MCP servers.
 pub(super) fn effective(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: &EffectiveParams,
 ) -> Reply<EffectiveResult> {
     let agent_id = params.agent_id.as_deref().or(keys::agent_of(&params.session_key));
     let agent_id = agent_id.map(ToOwned::to_owned);
-    let catalog = catalog(asked, &CatalogParams { agent_id, include_plugins: None })?;
+    let catalog = catalog(context, &CatalogParams { agent_id, include_plugins: None })?;
     let group = |id: &str, label: &str, source: Source| EffectiveGroup {
         id: id.to_owned(),
         label: label.to_owned(),
@@ -154,27 +157,28 @@ fn risk(effect: ToolEffect) -> Risk {
 /// A caller that may approve calls and confirms has approved this one; any other call must not need
 /// approval, or is not made.
 pub(super) async fn invoke(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: InvokeParams,
 ) -> Reply<InvokeResult> {
-    if params.confirm == Some(true) && !asked.caller.decides() {
+    if params.confirm == Some(true) && !context.caller.decides() {
         let scope = Scope::Approvals.name().unwrap_or_default();
         return Err(ErrorShape::missing_scope("confirm", scope));
     }
-    let agents = &asked.services.agents;
+    let agents = &context.services.agents;
     let agent = agents.agent(params.agent_id.as_deref())?;
-    let scopes = &asked.caller.caller().scopes;
+    let scopes = &context.caller.caller().scopes;
     let agent = agents.in_folder(agent, params.workspace.as_deref(), scopes)?;
     let session = params.session_key.as_deref();
-    let session = session.map(|key| asked.session(key, params.agent_id.as_deref())).transpose()?;
+    let session =
+        session.map(|key| context.session(key, params.agent_id.as_deref())).transpose()?;
     let is_confirmed = params.confirm == Some(true);
     let arguments =
         params.args.unwrap_or_else(|| RawValue::from_string("{}".to_owned()).unwrap_or_default());
-    let who = asked.caller.name();
+    let who = context.caller.name();
     let session = session.as_ref().map(SessionKey::as_str);
     if let Some(session) = session {
         // So that the caller can answer elicitations of the server.
-        asked.caller.follow(session);
+        context.caller.follow(session);
     }
     let consent = match is_confirmed {
         true => Consent::Caller { seen: None, approves_change: false },
@@ -183,7 +187,7 @@ pub(super) async fn invoke(
     // The progress of the call is sent to the caller with the key of its request.
     let token = params.idempotency_key.as_deref().filter(|key| key.len() <= MAX_TOKEN);
     let (watcher, progress) = ProgressWatcher::channel();
-    let context = CallContext {
+    let call_context = CallContext {
         agent: Some(agent.config.id.as_str()),
         session,
         who: &who,
@@ -194,13 +198,13 @@ pub(super) async fn invoke(
             ..CallOptions::default()
         },
         begun: None,
-        trace: asked.trace.as_ref(),
+        trace: context.trace.as_ref(),
     };
     let call = Call::new(&params.name, &*arguments);
     let pipeline = agents.fleet().pipeline();
-    let calling = Box::pin(pipeline.call(&*agent.tools, call, &context));
+    let calling = Box::pin(pipeline.call(&*agent.tools, call, &call_context));
     let outcome = match token {
-        Some(token) => with_progress(asked.caller, token, progress, calling).await,
+        Some(token) => with_progress(context.caller, token, progress, calling).await,
         None => calling.await,
     };
     let refused = outcome.details.refused;

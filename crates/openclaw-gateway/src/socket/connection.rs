@@ -356,8 +356,9 @@ async fn answer(
         };
     }
     let (size, most) = (text.len() / 1024, most / 1024);
-    let words = format!("the response has {size} KB; at most {most} KB are allowed, request less");
-    let error = ErrorShape { retryable: None, ..ErrorShape::unavailable(words) };
+    let message =
+        format!("the response has {size} KB; at most {most} KB are allowed, request less");
+    let error = ErrorShape { retryable: None, ..ErrorShape::unavailable(message) };
     let text = response(&id, &method, Err(&error));
     Answered { id, method, text, memory: budget.permit() }
 }

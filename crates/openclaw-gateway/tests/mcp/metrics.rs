@@ -124,7 +124,7 @@ async fn metrics_need_their_token_or_the_scope() {
     config["metrics"] = json!({ "token": "the-token-of-a-scraper" });
     let place = Place::new(&config);
     let served = place.serve(None).await;
-    let tokens = TokenStore::of(served.state());
+    let tokens = TokenStore::new(served.state());
     let made = |name: &str, scope| tokens.create(name, &[scope]).unwrap().expose().to_owned();
     for (token, expected) in [
         (None, 401),

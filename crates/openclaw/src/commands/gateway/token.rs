@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::output::{GOOD, Output};
 
 pub(super) fn token(command: &TokenCommand, edge: &Edge, output: &mut Output) -> CommandResult {
-    let store = TokenStore::of(&edge.paths()?.state);
+    let store = TokenStore::new(&edge.paths()?.state);
     match command {
         TokenCommand::Create { name, scope } => create(&store, name, scope, output)?,
         TokenCommand::List => list(&store, output)?,
