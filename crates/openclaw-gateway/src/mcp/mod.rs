@@ -26,6 +26,6 @@ pub(crate) use manage::{ManageTool, McpCommand, NAME as MANAGE_TOOL};
 pub use problem::{Problem, ProblemKind};
 pub(crate) use progress::{MAX_TOKEN, with_progress};
 pub(crate) use requests::{ServerRequest, logs};
-pub use server_list::{ListStyle, server_list, status_rows};
+pub use server_list::{ServerEntry, status_rows};
 pub(crate) use servers::Servers;
 pub use state_text::{expiry, retrying, summary};
