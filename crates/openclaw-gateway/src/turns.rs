@@ -240,7 +240,7 @@ impl Turns {
         let agent = Agent {
             id: id.to_owned(),
             models,
-            store: Arc::clone(&self.sessions.store()),
+            store: Arc::clone(self.sessions.store()),
             instructions: briefing::instructions(runtime),
             limits: runtime.limits,
             pipeline: self.fleet.pipeline(),
