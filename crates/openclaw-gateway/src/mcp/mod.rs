@@ -1,5 +1,5 @@
-//! MCP servers, for the protocol, the shell and chats: which ones run ([`servers`], [`connections`],
-//! [`logins`]), what they offer and calls of that, and how all of it is managed ([`requests`], [`manage`]).
+//! MCP servers, for the protocol, the shell and chats: which ones run (`servers`, `connections`,
+//! `logins`), what they offer and calls of that, and how all of it is managed (`requests`, `manage`).
 
 mod arguments;
 mod call;
