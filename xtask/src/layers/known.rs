@@ -2,32 +2,6 @@
 
 pub(super) const CYCLES: &[(&str, &[&str])] = &[
     (
-        "openclaw-gateway",
-        &[
-            "agents",
-            "briefing",
-            "callers",
-            "commands",
-            "connections",
-            "context",
-            "elicitations",
-            "gateway",
-            "hub",
-            "lent",
-            "manage",
-            "methods",
-            "metrics",
-            "model_choice",
-            "questions",
-            "runs",
-            "sampling",
-            "serve",
-            "turn_events",
-            "turns",
-            "usage",
-        ],
-    ),
-    (
         "openclaw-mcp",
         &["call", "connection", "fleet", "inventory", "process", "server", "store", "wire"],
     ),

@@ -30,12 +30,12 @@ const SETTINGS: &str = "control-ui-config.json";
 
 /// Serves a file, or the index page for the address of a page inside the application.
 pub(super) async fn serve(
-    State(desk): State<Arc<dyn CallerService>>,
+    State(service): State<Arc<dyn CallerService>>,
     method: Method,
     target: Uri,
     headers: HeaderMap,
 ) -> Response {
-    let Some(root) = desk.control_ui() else {
+    let Some(root) = service.control_ui() else {
         return (StatusCode::NOT_FOUND, NO_PAGES).into_response();
     };
     if method != Method::GET && method != Method::HEAD {

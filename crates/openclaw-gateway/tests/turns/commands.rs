@@ -100,7 +100,7 @@ async fn say(
 async fn a_command_has_the_scope_of_its_method_at_every_door() {
     let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
     let served = place.serve(None).await;
-    let store = TokenStore::of(served.state());
+    let store = TokenStore::new(served.state());
     let gateway = &served.gateway;
     for scopes in [
         &[Scope::Read] as &[Scope],

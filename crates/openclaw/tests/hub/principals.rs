@@ -30,7 +30,7 @@ impl<'a> TokenClient<'a> {
     /// A client with a new token.
     fn new(place: &Place, gateway: &'a RunningGateway, name: &str, scopes: &[Scope]) -> Self {
         use openclaw_secrets::SecretString;
-        let token: SecretString = TokenStore::of(&place.path("")).create(name, scopes).unwrap();
+        let token: SecretString = TokenStore::new(&place.path("")).create(name, scopes).unwrap();
         Self::with(gateway, token.expose())
     }
 
@@ -475,7 +475,7 @@ fn a_client_on_stdio_has_the_rights_of_the_token_that_it_connects_with() {
     let mut place = Place::new();
     place.add("one", &Script::new().tools([Tool::new("write")]), json!({}));
     let gateway = place.gateway();
-    let token = TokenStore::of(&place.path("")).create("phone", &[Scope::Write]).unwrap();
+    let token = TokenStore::new(&place.path("")).create("phone", &[Scope::Write]).unwrap();
     let mut command =
         place.command(&["mcp-server", "--hub", "--no-wrap", "--gateway", &gateway.url]);
     command.env("OPENCLAW_GATEWAY_TOKEN", token.expose());

@@ -4,8 +4,9 @@ use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use openclaw_config::{Bind, Config, Paths};
+use openclaw_gateway::ServeError;
 use openclaw_gateway::client_metadata;
-use openclaw_gateway::serve::{ServeError, Served, serve};
+use openclaw_gateway::serve::{Served, serve};
 use openclaw_gateway::socket::ListenError;
 use openclaw_gateway::state::ClaimError;
 use openclaw_protocol::config::{ReloadParams, ReloadResult};

@@ -21,7 +21,7 @@ pub(super) enum Upgrade {
 
 /// A connection, as the handlers of its requests see it. Clones share their state.
 #[derive(Debug, Clone)]
-pub(super) struct RequestInfo {
+pub(super) struct ConnectionInfo {
     pub(super) peer: Peer,
     shared: Arc<Shared>,
 }
@@ -72,7 +72,7 @@ impl Drop for OpenRequest {
     }
 }
 
-impl RequestInfo {
+impl ConnectionInfo {
     pub(super) fn new(peer: Peer) -> Self {
         Self { peer, shared: Arc::default() }
     }
@@ -157,36 +157,36 @@ impl RequestInfo {
 
 #[cfg(test)]
 mod tests {
-    use super::{Activity, Peer, RequestInfo};
+    use super::{Activity, ConnectionInfo, Peer};
 
-    fn visit() -> RequestInfo {
+    fn connection() -> ConnectionInfo {
         let (remote, local) = ("127.0.0.1:1".parse().unwrap(), "127.0.0.1".parse().unwrap());
-        RequestInfo::new(Peer { remote, local })
+        ConnectionInfo::new(Peer { remote, local })
     }
 
     #[test]
     fn a_connection_is_unused_if_its_client_does_not_read() {
-        let (visit, mut seen) = (visit(), Activity::default());
-        let _streaming = visit.open();
-        visit.wrote(Some(7));
-        visit.wrote(None);
-        assert!(!visit.is_unused_since(&mut seen), "something was read");
-        assert!(visit.is_unused_since(&mut seen));
-        visit.wrote(Some(1));
-        assert!(!visit.is_unused_since(&mut seen));
-        assert!(!visit.is_unused_since(&mut seen), "nothing waits");
+        let (connection, mut seen) = (connection(), Activity::default());
+        let _streaming = connection.open();
+        connection.wrote(Some(7));
+        connection.wrote(None);
+        assert!(!connection.is_unused_since(&mut seen), "something was read");
+        assert!(connection.is_unused_since(&mut seen));
+        connection.wrote(Some(1));
+        assert!(!connection.is_unused_since(&mut seen));
+        assert!(!connection.is_unused_since(&mut seen), "nothing waits");
     }
 
     #[test]
     fn a_connection_is_unused_without_a_new_request_and_without_an_open_one() {
-        let (visit, mut seen) = (visit(), Activity::default());
-        let request = visit.open();
-        assert!(!visit.is_unused_since(&mut seen), "it is new");
-        assert!(!visit.is_unused_since(&mut seen), "its response is being streamed");
+        let (connection, mut seen) = (connection(), Activity::default());
+        let request = connection.open();
+        assert!(!connection.is_unused_since(&mut seen), "it is new");
+        assert!(!connection.is_unused_since(&mut seen), "its response is being streamed");
         drop(request);
-        assert!(visit.is_unused_since(&mut seen));
-        drop(visit.open());
-        assert!(!visit.is_unused_since(&mut seen), "there was another one");
-        assert!(visit.is_unused_since(&mut seen));
+        assert!(connection.is_unused_since(&mut seen));
+        drop(connection.open());
+        assert!(!connection.is_unused_since(&mut seen), "there was another one");
+        assert!(connection.is_unused_since(&mut seen));
     }
 }

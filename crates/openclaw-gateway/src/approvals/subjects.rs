@@ -8,21 +8,21 @@ use parking_lot::Mutex;
 
 /// The subject of each pending approval.
 #[derive(Debug, Default)]
-pub(crate) struct QuestionSubjects(Mutex<BTreeMap<String, QuestionSubject>>);
+pub(super) struct ApprovalSubjects(Mutex<BTreeMap<String, ApprovalSubject>>);
 
-/// A call of an agent's tool, with the description it had when the question was asked: a tool with
+/// A call of an agent's tool, with the description it had when the user was asked: a tool with
 /// another description is a different one.
 #[derive(Debug, Clone)]
-pub(crate) struct QuestionSubject {
-    pub(crate) agent: String,
-    pub(crate) session: Option<String>,
-    pub(crate) tool: ToolSpec,
+pub(super) struct ApprovalSubject {
+    pub(super) agent: String,
+    pub(super) session: Option<String>,
+    pub(super) tool: ToolSpec,
     /// The approvals for later calls that cover this call, as offered.
-    pub(crate) covered_by: Vec<GrantRule>,
+    pub(super) covered_by: Vec<GrantRule>,
 }
 
-impl QuestionSubject {
-    /// Returns which of its choices is the same approval as that choice of another question.
+impl ApprovalSubject {
+    /// Returns which of its choices is the same approval as that choice of another one.
     fn choice(&self, other: &Self, choice: usize) -> Option<usize> {
         let grant = other.covered_by.get(choice)?;
         // An approval of a host is valid in one session.
@@ -34,18 +34,18 @@ impl QuestionSubject {
     }
 }
 
-impl QuestionSubjects {
-    pub(crate) fn open(&self, id: &str, subject: QuestionSubject) {
+impl ApprovalSubjects {
+    pub(super) fn open(&self, id: &str, subject: ApprovalSubject) {
         self.0.lock().insert(id.to_owned(), subject);
     }
 
-    pub(crate) fn close(&self, id: &str) {
+    pub(super) fn close(&self, id: &str) {
         self.0.lock().remove(id);
     }
 
-    /// The other questions that an approval for later calls also answers, each with its number among
+    /// The other requests that an approval for later calls also answers, each with its number among
     /// their choices.
-    pub(crate) fn others(&self, id: &str, choice: usize) -> Vec<(String, usize)> {
+    pub(super) fn others(&self, id: &str, choice: usize) -> Vec<(String, usize)> {
         let open = self.0.lock();
         let Some(subject) = open.get(id) else { return Vec::new() };
         let others = open.iter().filter(|(other, _)| *other != id);

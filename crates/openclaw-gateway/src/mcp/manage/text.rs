@@ -1,12 +1,13 @@
 //! Results of commands as text: aligned columns, and server texts without terminal escapes.
 
-use openclaw_content::{Untrusted, clean_line};
+use openclaw_content::{Untrusted, clean_line, wrap_words};
 use openclaw_mcp::server::status::{AuthKind, ServerState, ServerStatus};
 use openclaw_oauth::issuer::confirmation_hint;
 use openclaw_protocol::mcp::{AuthResult, GrantInfo, RefreshResult, Refreshed, Tool, ToolsResult};
 
 use super::Done;
-use crate::mcp::{ListStyle, server_list, status_rows, summary};
+use crate::mcp::server_list::{ServerEntry, status_rows};
+use crate::mcp::state_text::summary;
 
 /// Number of added, removed or changed names that are listed.
 const FEW: usize = 5;
@@ -16,16 +17,18 @@ const URL: usize = 8 * 1024;
 const LINE: usize = 300;
 /// Maximum characters of a description in a list.
 const DESCRIPTION: usize = 100;
-/// Minimum and maximum width of the name column.
+/// Minimum and maximum width of the name column, of tools and of servers.
 const NAME_COLUMN: (usize, usize) = (14, 40);
-/// The width of a list, in columns.
+const SERVER_COLUMN: (usize, usize) = (14, 30);
+/// The width of a list of servers, and of the rule around it.
 const WIDTH: usize = 120;
+const RULE: usize = 72;
 /// Maximum number of tools listed.
 const MOST_TOOLS: usize = 300;
 
 impl Done {
     /// The result as text.
-    pub(crate) fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         match self {
             Self::Servers(_, statuses) => servers(statuses),
             Self::Tools(result) => tools(result),
@@ -48,16 +51,44 @@ fn clean(text: &str, most: usize) -> String {
     clean_line(Untrusted::new(text), most)
 }
 
-fn column<'a>(names: impl Iterator<Item = &'a str>) -> usize {
-    let (least, most) = NAME_COLUMN;
+fn column<'a>(names: impl Iterator<Item = &'a str>, (least, most): (usize, usize)) -> usize {
     names.map(|name| name.chars().count()).max().unwrap_or(0).clamp(least, most) + 2
 }
 
 fn servers(statuses: &[ServerStatus]) -> String {
-    match statuses.is_empty() {
-        true => "No MCP servers. Use `/mcp connect URL` to connect to one.".to_owned(),
-        false => server_list(statuses, &ListStyle::plain(WIDTH)),
+    if statuses.is_empty() {
+        return "No MCP servers. Use `/mcp connect URL` to connect to one.".to_owned();
     }
+    let column = column(statuses.iter().map(|status| status.name.as_str()), SERVER_COLUMN);
+    let entries: Vec<String> =
+        statuses.iter().map(|status| server(&ServerEntry::new(status), column)).collect();
+    let rule = "─".repeat(RULE);
+    let count = statuses.len();
+    format!("MCP Servers ({count} configured)\n{rule}\n{}\n{rule}", entries.join("\n\n"))
+}
+
+fn server(server: &ServerEntry, column: usize) -> String {
+    let room = WIDTH - column - 3;
+    let name = &server.name;
+    let target = clean(&server.target, room);
+    // Names are never truncated: users type them.
+    let is_beside = name.chars().count() + 2 <= column && !target.is_empty();
+    let head = match is_beside {
+        true => format!("  {name:column$}{target}"),
+        false if target.is_empty() => format!("  {name}"),
+        false => format!("  {name}\n  {:column$}{target}", ""),
+    };
+    let room_for_state = room - "Status: ".len();
+    let state = clean(&server.state_text, room_for_state);
+    let details = server.details(room_for_state.saturating_sub(state.chars().count()));
+    let mut text = format!("{head}\n  {:column$}Status: {state}{details}", "");
+    for (mark, part) in &server.error {
+        for (at, line) in wrap_words(part, room - 2).iter().enumerate() {
+            let mark = if at == 0 { mark } else { " " };
+            text.push_str(&format!("\n  {:column$}{mark} {line}", ""));
+        }
+    }
+    text
 }
 
 fn tools(result: &ToolsResult) -> String {
@@ -66,7 +97,7 @@ fn tools(result: &ToolsResult) -> String {
     if tools.is_empty() {
         lines.push("No tools.".to_owned());
     }
-    let column = column(tools.iter().map(|tool| tool.name.as_str()));
+    let column = column(tools.iter().map(|tool| tool.name.as_str()), NAME_COLUMN);
     lines.extend(tools.iter().take(MOST_TOOLS).map(|it| tool(it, column)));
     if tools.len() > MOST_TOOLS {
         let more = tools.len() - MOST_TOOLS;

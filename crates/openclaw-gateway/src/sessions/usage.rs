@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 
 use openclaw_agent::{Compacted, MessageRecord};
 use openclaw_models::Usage;
-use openclaw_sessions::{Entry, EntryKind, ReadFilter, Session, SessionKey, StoreError};
+use openclaw_sessions::{
+    Entry, EntryKind, ReadFilter, Session, SessionKey, SessionStore, StoreError,
+};
 
+use super::Sessions;
 use crate::agents::AgentRuntime;
-use crate::gateway::Gateway;
 
 /// The number of entries that are read at a time.
 const PAGE: usize = 500;
@@ -20,42 +22,43 @@ struct ModelUsage {
     sum: Usage,
 }
 
-/// Describes the usage of a session for the user.
-pub(crate) async fn of_session(
-    gateway: &Gateway,
-    service: &AgentRuntime,
-    key: &SessionKey,
-) -> String {
-    let (by_model, last) = match read(gateway, key).await {
-        Ok(read) => read,
-        Err(error) => return error.to_string(),
-    };
-    let Some((model, context)) = last else {
-        return "No tokens were used in this session yet.".to_owned();
-    };
-    let mut text = String::new();
-    for (model, ModelUsage { requests, sum }) in &by_model {
-        let requests =
-            if *requests == 1 { "1 request".to_owned() } else { format!("{requests} requests") };
-        let _ = write!(text, "{model}: {requests}, {} tokens in", sum.input_tokens);
-        if sum.cached_tokens > 0 {
-            let _ = write!(text, " ({} of them cached)", sum.cached_tokens);
+impl Sessions {
+    /// Describes the usage of a session for the user.
+    pub(crate) async fn usage(&self, agent: &AgentRuntime, key: &SessionKey) -> String {
+        let (by_model, last) = match read(&*self.store, key).await {
+            Ok(read) => read,
+            Err(error) => return error.to_string(),
+        };
+        let Some((model, context)) = last else {
+            return "No tokens were used in this session yet.".to_owned();
+        };
+        let mut text = String::new();
+        for (model, ModelUsage { requests, sum }) in &by_model {
+            let requests = if *requests == 1 {
+                "1 request".to_owned()
+            } else {
+                format!("{requests} requests")
+            };
+            let _ = write!(text, "{model}: {requests}, {} tokens in", sum.input_tokens);
+            if sum.cached_tokens > 0 {
+                let _ = write!(text, " ({} of them cached)", sum.cached_tokens);
+            }
+            let _ = write!(text, ", {} out", sum.output_tokens);
+            if let Some(cost) = sum.cost_usd {
+                let _ = write!(text, ", ${cost:.4}");
+            }
+            text.push('\n');
         }
-        let _ = write!(text, ", {} out", sum.output_tokens);
-        if let Some(cost) = sum.cost_usd {
-            let _ = write!(text, ", ${cost:.4}");
-        }
-        text.push('\n');
+        let _ = match agent.window(&model).filter(|window| *window > 0) {
+            Some(window) => write!(
+                text,
+                "Context: {context} of {window} tokens ({} %)",
+                context.saturating_mul(100) / window
+            ),
+            None => write!(text, "Context: {context} tokens"),
+        };
+        text
     }
-    let _ = match service.window(&model).filter(|window| *window > 0) {
-        Some(window) => write!(
-            text,
-            "Context: {context} of {window} tokens ({} %)",
-            context.saturating_mul(100) / window
-        ),
-        None => write!(text, "Context: {context} tokens"),
-    };
-    text
 }
 
 /// Entries at the end of a session in which its last usage is looked for: an answer, and what was sent
@@ -64,20 +67,20 @@ const LAST: usize = 4;
 
 /// The usage of the last request of a session.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct LastUsage {
-    pub(crate) usage: Usage,
+pub(super) struct LastUsage {
+    pub(super) usage: Usage,
     /// The tokens of the context: those of the request, less what was summarized since, which is an
     /// estimate.
-    pub(crate) context: u64,
+    pub(super) context: u64,
 }
 
 /// Returns the usage of the last request, if it is among the last entries.
-pub(crate) async fn last(gateway: &Gateway, session: &Session) -> Option<LastUsage> {
+pub(super) async fn last(store: &dyn SessionStore, session: &Session) -> Option<LastUsage> {
     if session.entries == 0 {
         return None;
     }
     let filter = ReadFilter { from_seq: 1, limit: LAST, last: true };
-    let entries = gateway.store.read(&session.key, filter).await.ok()?;
+    let entries = store.read(&session.key, filter).await.ok()?;
     let mut saved = 0;
     entries.into_iter().rev().find_map(|entry| {
         saved += saved_by(&entry);
@@ -110,13 +113,13 @@ fn saved_by(entry: &Entry) -> u64 {
 type Read = (BTreeMap<String, ModelUsage>, Option<(String, u64)>);
 
 /// Sums up the usage by model. Returns the last model, too, and the tokens of the context.
-async fn read(gateway: &Gateway, key: &SessionKey) -> Result<Read, StoreError> {
+async fn read(store: &dyn SessionStore, key: &SessionKey) -> Result<Read, StoreError> {
     let mut by_model = BTreeMap::<String, ModelUsage>::new();
     let mut last: Option<(String, u64)> = None;
     let mut from_seq = 1;
     loop {
         let filter = ReadFilter { from_seq, limit: PAGE, last: false };
-        let entries = gateway.store.read(key, filter).await?;
+        let entries = store.read(key, filter).await?;
         let Some(end) = entries.last() else { return Ok((by_model, last)) };
         from_seq = end.seq + 1;
         for entry in entries {

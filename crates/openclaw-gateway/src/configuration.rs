@@ -1,22 +1,73 @@
-//! Reloads the configuration (C9). An invalid file is rejected, and so is one that was deleted or
+//! Loads the configuration again (C9). An invalid file is rejected, and so is one that was deleted or
 //! emptied; the old configuration stays active.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use openclaw_config::{
-    AgentId, Config, ConfigChanges, FileContent, ReadFile, Report, ServerChange, Severity, Watcher,
+    AgentId, Config, ConfigChanges, FileContent, Loaded, ReadFile, Report, ServerChange, Severity,
+    Watcher,
 };
 use openclaw_protocol::config::{Issue, ReloadResult};
 use openclaw_protocol::mcp::ReloadResult as ServersReloaded;
+use openclaw_secrets::Resolver;
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
 
-use crate::agents::ActiveConfig;
-use crate::gateway::Gateway;
+use crate::agents::Agents;
 use crate::metrics::ServedMetrics;
+use crate::resource_cache::ResourceCache;
+use crate::socket::MetricsAccess;
 
-impl Gateway {
+/// The configuration, from its file.
+pub(crate) struct Configuration {
+    file: PathBuf,
+    load: Loader,
+    agents: Arc<Agents>,
+    resources: Arc<ResourceCache>,
+    /// Set if the gateway listens.
+    served_metrics: Option<ServedMetrics>,
+    resolver: Resolver,
+    /// Why the configuration on disk is not the active one.
+    rejected: ArcSwap<Vec<Issue>>,
+    /// Serializes configuration changes.
+    changing: Mutex<()>,
+}
+
+/// Loads the configuration again.
+pub(crate) type Loader = Arc<dyn Fn() -> Loaded + Send + Sync>;
+
+impl Configuration {
+    pub(crate) fn new(
+        (file, load): (PathBuf, Loader),
+        agents: Arc<Agents>,
+        resources: Arc<ResourceCache>,
+        resolver: Resolver,
+        served_metrics: Option<ServedMetrics>,
+    ) -> Self {
+        let rejected = ArcSwap::default();
+        let changing = Mutex::default();
+        Self { file, load, agents, resources, served_metrics, resolver, rejected, changing }
+    }
+
+    /// The file that is read.
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// Why the configuration on disk is not the active one.
+    pub(crate) fn issues(&self) -> Vec<Issue> {
+        self.rejected.load().to_vec()
+    }
+
+    /// Who may read `/metrics`; `None` if it is not served.
+    pub(crate) fn metrics_access(&self) -> Option<Arc<MetricsAccess>> {
+        self.served_metrics.as_ref()?.access()
+    }
+
     /// Reloads the configuration. Only what has changed is affected.
-    pub async fn reload(&self) -> ReloadResult {
+    pub(crate) async fn reload(&self) -> ReloadResult {
         match self.take_over().await.0 {
             Ok(changes) => ReloadResult { ok: true, changed: changes.keys(), issues: Vec::new() },
             Err(issues) => ReloadResult { ok: false, changed: Vec::new(), issues },
@@ -66,7 +117,7 @@ impl Gateway {
         };
         let files = Some(loaded.files);
         let Some(config) = loaded.config else { return (Err(refused(&loaded.report)), files) };
-        let active = self.active.load_full();
+        let active = self.agents.active();
         let wanted = active.config.diff(&config);
         if wanted.is_empty() {
             return (Ok(wanted), files);
@@ -83,20 +134,18 @@ impl Gateway {
             tracing::warn!("`{}` has changed; restart the gateway to apply it", cause.key());
         }
         let counts = config.metrics.counts();
-        let effective = self.connections.applied_to(&config);
-        let active = ActiveConfig::new(config, &self.fleet, &self.host_context, &self.this);
-        active.set_up();
-        let active = Arc::new(active);
+        let config = Arc::new(config);
+        let active = self.agents.prepare(Arc::clone(&config));
         // No await in between: from here on, no call starts under the old rules. The changes are
         // those the fleet made, which knows servers connected at run time.
-        let changes = self.fleet.apply(&effective).changes;
-        self.active.store(active);
+        let changes = self.agents.servers().configure(config);
+        self.agents.replace(active);
         if let Some((served, newer)) = &served_metrics {
             served.replace(newer);
-            self.fleet.metrics().switch(counts);
+            self.agents.fleet().metrics().switch(counts);
         }
-        self.fleet.learn();
-        self.context.forget();
+        self.agents.fleet().learn();
+        self.resources.forget();
         let changed = changes.keys().join(", ");
         tracing::info!(changed, "configuration reloaded");
         (Ok(changes), files)
@@ -108,10 +157,10 @@ impl Gateway {
         config: &Config,
         wanted: &ConfigChanges,
     ) -> Result<Option<(&ServedMetrics, ServedMetrics)>, Issue> {
-        let Some(served) = self.served_metrics.get().filter(|_| wanted.metrics) else {
+        let Some(served) = self.served_metrics.as_ref().filter(|_| wanted.metrics) else {
             return Ok(None);
         };
-        let newer = served.newer(&config.metrics, self.resolver()).await;
+        let newer = served.newer(&config.metrics, &self.resolver).await;
         let newer = newer.map_err(|error| {
             tracing::warn!("configuration rejected: {error}");
             Issue { path: "metrics.token".to_owned(), message: error.to_string() }
@@ -119,35 +168,32 @@ impl Gateway {
         Ok(Some((served, newer)))
     }
 
-    /// Applies every saved change of the configuration until the gateway stops.
-    pub fn watch_config(self: &Arc<Self>) {
-        let gateway = Arc::clone(self);
-        self.tasks.spawn(async move {
-            // It may have changed since startup.
-            let (_, Some(files)) = gateway.take_over().await else { return };
-            let mut watcher = match Watcher::new(files) {
-                Ok(watcher) => watcher,
-                Err(error) => {
-                    tracing::warn!(%error, "cannot watch the configuration for changes");
-                    return;
-                }
-            };
-            loop {
-                let mut changed = tokio::select! {
-                    () = gateway.ending.cancelled() => return,
-                    changed = watcher.changed() => changed.map(|_| ()),
-                };
-                // Compare with the files that were applied: reading them once more would miss a
-                // change in between.
-                if let (true, (_, Some(files))) = (changed.is_ok(), gateway.take_over().await) {
-                    changed = watcher.watch(files);
-                }
-                if let Err(error) = changed {
-                    tracing::warn!(%error, "stopped watching the configuration for changes");
-                    return;
-                }
+    /// Applies every saved change of the configuration until `ending` is cancelled.
+    pub(crate) async fn watch(&self, ending: CancellationToken) {
+        // It may have changed since startup.
+        let (_, Some(files)) = self.take_over().await else { return };
+        let mut watcher = match Watcher::new(files) {
+            Ok(watcher) => watcher,
+            Err(error) => {
+                tracing::warn!(%error, "cannot watch the configuration for changes");
+                return;
             }
-        });
+        };
+        loop {
+            let mut changed = tokio::select! {
+                () = ending.cancelled() => return,
+                changed = watcher.changed() => changed.map(|_| ()),
+            };
+            // Compare with the files that were applied: reading them once more would miss a
+            // change in between.
+            if let (true, (_, Some(files))) = (changed.is_ok(), self.take_over().await) {
+                changed = watcher.watch(files);
+            }
+            if let Err(error) = changed {
+                tracing::warn!(%error, "stopped watching the configuration for changes");
+                return;
+            }
+        }
     }
 }
 

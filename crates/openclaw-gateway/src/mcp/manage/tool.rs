@@ -1,9 +1,9 @@
 //! The tool `mcp_manage`: `/mcp` for an agent.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use openclaw_config::AgentConfig;
+use openclaw_config::{AgentConfig, AgentId};
 use openclaw_content::{Source, Untrusted, label};
 use openclaw_protocol::Scope;
 use openclaw_tools::native::{ApprovalKey, Approvals};
@@ -16,9 +16,9 @@ use openclaw_tools::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Verb, carry_out};
-use crate::gateway::Gateway;
-use crate::mcp::{Problem, ProblemKind};
+use super::{Verb, execute};
+use crate::mcp::problem::{Problem, ProblemKind};
+use crate::mcp::servers::Servers;
 
 /// Name of the tool.
 pub(crate) const NAME: &str = "mcp_manage";
@@ -92,8 +92,8 @@ impl Action {
 /// The tool, for one agent.
 #[derive(Debug)]
 pub(crate) struct ManageTool {
-    gateway: Weak<Gateway>,
-    agent: String,
+    servers: Arc<Servers>,
+    agent: AgentId,
     spec: ToolSpec,
     decision: Decision,
     validator: LazyValidator,
@@ -107,23 +107,23 @@ pub(crate) struct ManageTools(Option<Arc<ManageTool>>);
 impl ManageTool {
     /// Creates the tool if MCP is enabled for the agent, with the policy's decision.
     pub(crate) fn set(
-        gateway: Weak<Gateway>,
+        servers: Arc<Servers>,
         agent: &AgentConfig,
         policy: &Policy,
         approvals: Approvals,
     ) -> ManageTools {
-        let agent_id = agent.id.to_string();
         let tool = spec().filter(|_| agent.mcp.enabled).map(|spec| {
             let decision = policy.decide(&spec.name);
             let validator = LazyValidator::new(Arc::clone(&spec.input_schema));
-            Arc::new(Self { gateway, agent: agent_id, spec, decision, validator, approvals })
+            let agent = agent.id.clone();
+            Arc::new(Self { servers, agent, spec, decision, validator, approvals })
         });
         ManageTools(tool)
     }
 
     fn key(&self) -> ApprovalKey {
         ApprovalKey {
-            agent: self.agent.clone(),
+            agent: self.agent.to_string(),
             workspace: None,
             session: None,
             tool: NAME.to_owned(),
@@ -131,13 +131,9 @@ impl ManageTool {
         }
     }
 
-    async fn carry_out(&self, call: ToolCall<'_>) -> Result<String, Problem> {
-        let arguments = Arguments::read(call.arguments)?;
-        let gone = || Problem::new(ProblemKind::Unavailable, "The gateway is stopping.");
-        let gateway = self.gateway.upgrade().ok_or_else(gone)?;
-        let service = gateway.config().agent(&self.agent).map(Arc::clone).ok_or_else(gone)?;
-        let (id, verb, scopes) = (&service.config.id, arguments.verb()?, scopes());
-        Ok(Box::pin(carry_out(&gateway, id, &verb, &scopes)).await?.text())
+    async fn run(&self, call: ToolCall<'_>) -> Result<String, Problem> {
+        let verb = Arguments::read(call.arguments)?.verb()?;
+        Ok(Box::pin(execute(&self.servers, &self.agent, &verb, &scopes())).await?.text())
     }
 }
 
@@ -241,7 +237,7 @@ impl Tool for ManageTool {
 
     fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {
         Box::pin(async move {
-            Executed::Done(match self.carry_out(call).await {
+            Executed::Done(match self.run(call).await {
                 Ok(text) => external_outcome(text, None),
                 Err(problem) => {
                     let failure = match problem.kind {

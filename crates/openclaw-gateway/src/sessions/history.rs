@@ -6,14 +6,13 @@ use std::time::UNIX_EPOCH;
 use openclaw_agent::{Compacted, MessageRecord};
 use openclaw_content::Text;
 use openclaw_models::{Message, Part};
+use openclaw_protocol::ErrorShape;
 use openclaw_protocol::chat::{HistoryParams, HistoryResult, InFlightRun};
-use openclaw_protocol::sessions::{GetParams, GetResult};
-use openclaw_sessions::{Entry, EntryKind, ReadFilter, SessionKey};
+use openclaw_sessions::{Entry, EntryKind, ReadFilter, SessionKey, SessionStore, StoreError};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::sessions::{self, store_error};
-use super::{Reply, RequestContext};
+use super::{Sessions, store_error};
 
 /// Default and maximum number of messages.
 const USUAL: u64 = 200;
@@ -25,40 +24,35 @@ const WHOLE: usize = 20 * 1024 * 1024;
 /// Maximum number of entries read at a time: they may be large.
 const MOST_AT_ONCE: u64 = 64;
 
-pub(super) async fn history(
-    asked: &RequestContext<'_>,
-    params: HistoryParams,
-) -> Reply<HistoryResult> {
-    let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
-    asked.caller.follow(key.as_str());
-    let session = asked.gateway.store.get(&key).await.map_err(store_error)?;
-    let all = session.as_ref().map_or(0, |session| session.entries);
-    let page = read(asked, &key, all, &params).await?;
-    let next_offset = (page.begin > 0).then(|| all - page.begin);
-    let session_info = match &session {
-        Some(session) => sessions::row(asked, session).await,
-        None => sessions::missing(asked, &key).await,
-    };
-    let active = session_info.active_run_ids.iter().flatten().next().cloned();
-    Ok(HistoryResult {
-        session_key: key.to_string(),
-        session_id: session_info.session_id.clone(),
-        messages: page.messages,
-        has_more: next_offset.map(|_| true),
-        next_offset,
-        thinking_level: None,
-        session_info: Some(session_info),
-        defaults: Some(sessions::defaults(asked).await),
-        // The next delta has the text.
-        in_flight_run: active.map(|run_id| InFlightRun { run_id, text: String::new() }),
-    })
-}
-
-/// The last messages of a session.
-pub(super) async fn get(asked: &RequestContext<'_>, params: GetParams) -> Reply<GetResult> {
-    let GetParams { key, limit } = params;
-    let params = HistoryParams { session_key: key, limit, ..HistoryParams::default() };
-    Ok(GetResult { messages: history(asked, params).await?.messages })
+impl Sessions {
+    /// Returns a page of messages, with the session.
+    pub(crate) async fn history(
+        &self,
+        key: &SessionKey,
+        params: &HistoryParams,
+    ) -> Result<HistoryResult, ErrorShape> {
+        let session = self.store.get(key).await.map_err(store_error)?;
+        let all = session.as_ref().map_or(0, |session| session.entries);
+        let page = read(&*self.store, key, all, params).await.map_err(store_error)?;
+        let next_offset = (page.begin > 0).then(|| all - page.begin);
+        let session_info = match &session {
+            Some(session) => self.row(session).await,
+            None => self.missing(key).await,
+        };
+        let active = session_info.active_run_ids.iter().flatten().next().cloned();
+        Ok(HistoryResult {
+            session_key: key.to_string(),
+            session_id: session_info.session_id.clone(),
+            messages: page.messages,
+            has_more: next_offset.map(|_| true),
+            next_offset,
+            thinking_level: None,
+            session_info: Some(session_info),
+            defaults: Some(self.defaults().await),
+            // The next delta has the text.
+            in_flight_run: active.map(|run_id| InFlightRun { run_id, text: String::new() }),
+        })
+    }
 }
 
 /// Messages, and the number of messages before them.
@@ -69,11 +63,11 @@ struct Page {
 
 /// Reads backwards from the end of the page.
 async fn read(
-    asked: &RequestContext<'_>,
+    store: &dyn SessionStore,
     key: &SessionKey,
     all: u64,
     params: &HistoryParams,
-) -> Reply<Page> {
+) -> Result<Page, StoreError> {
     let end = all.saturating_sub(params.offset.unwrap_or(0));
     let wanted = params.limit.map_or(USUAL, u64::from).clamp(1, MOST);
     let first = end.saturating_sub(wanted);
@@ -92,11 +86,11 @@ async fn read(
             limit: usize::try_from(step).unwrap_or(usize::MAX),
             last: false,
         };
-        let mut entries = asked.gateway.store.read(key, filter).await.map_err(store_error)?;
+        let mut entries = store.read(key, filter).await?;
         // A read is limited in bytes, too: if the last entry is missing, it is read alone.
         if entries.last().is_some_and(|entry| entry.seq < page.begin) {
             let last = ReadFilter { from_seq: page.begin, limit: 1, last: false };
-            entries = asked.gateway.store.read(key, last).await.map_err(store_error)?;
+            entries = store.read(key, last).await?;
         }
         // Estimate how many entries of this size fit into a page.
         let weights = entries.iter().map(|entry| weight(&entry.body)).sum::<usize>();
@@ -260,7 +254,7 @@ fn identity(entry: &Entry, role: &str) -> Value {
 }
 
 /// A text, or the beginning of it, with its source.
-pub(super) fn text_part(text: &Text, shown: &str) -> Value {
+pub(crate) fn text_part(text: &Text, shown: &str) -> Value {
     match text.source() {
         Some(source) => {
             json!({ "type": "text", "text": shown, "untrusted": true, "source": source })

@@ -4,9 +4,8 @@ use openclaw_agent::MessageRecord;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_models::{Message, Part};
 use openclaw_protocol::sessions::Row;
-use openclaw_sessions::{ReadFilter, SessionKey};
+use openclaw_sessions::{ReadFilter, SessionKey, SessionStore};
 
-use super::RequestContext;
 use super::titles::without_marks;
 
 /// Maximum length of a title derived from a message, in characters.
@@ -29,33 +28,33 @@ impl Previews {
     }
 
     /// Returns the text of the first message of a session, which its title is derived from.
-    pub(super) async fn first_text(asked: &RequestContext<'_>, key: &SessionKey) -> Option<String> {
+    pub(super) async fn first_text(store: &dyn SessionStore, key: &SessionKey) -> Option<String> {
         let first = ReadFilter { from_seq: 1, limit: 1, last: false };
-        let message = read(asked, key, first).await?;
+        let message = read(store, key, first).await?;
         text_of(&message).map(ToOwned::to_owned)
     }
 
     /// Adds what is wanted to a row.
-    pub(super) async fn add(self, asked: &RequestContext<'_>, row: &mut Row) {
+    pub(super) async fn add(self, store: &dyn SessionStore, row: &mut Row) {
         let Ok(key) = SessionKey::new(row.key.as_str()) else { return };
         if self.title {
             // Of the first message, if it is the user's.
             let first = ReadFilter { from_seq: 1, limit: 1, last: false };
-            let message = read(asked, &key, first).await;
+            let message = read(store, &key, first).await;
             let title = message.filter(|it| matches!(it, Message::User { .. }));
             row.derived_title = title.as_ref().and_then(title_of);
         }
         if self.last_message {
             let last = ReadFilter { from_seq: 1, limit: 1, last: true };
-            let message = read(asked, &key, last).await;
+            let message = read(store, &key, last).await;
             let text = message.as_ref().and_then(text_of);
             row.last_message_preview = text.and_then(|text| beginning(text, PREVIEW));
         }
     }
 }
 
-async fn read(asked: &RequestContext<'_>, key: &SessionKey, filter: ReadFilter) -> Option<Message> {
-    let entry = asked.gateway.store.read(key, filter).await.ok()?.into_iter().next()?;
+async fn read(store: &dyn SessionStore, key: &SessionKey, filter: ReadFilter) -> Option<Message> {
+    let entry = store.read(key, filter).await.ok()?.into_iter().next()?;
     let record: MessageRecord = serde_json::from_value(entry.body).ok()?;
     Some(record.message)
 }
