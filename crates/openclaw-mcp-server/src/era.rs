@@ -3,21 +3,23 @@
 
 #![expect(deprecated, reason = "older clients still subscribe to resources and set the log level")]
 
+use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::connection::era::Era;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
-    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DiscoverResult,
-    GetPromptRequestParams, GetPromptResponse, GetPromptResult, GetTaskParams, GetTaskResult,
-    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResultType,
-    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientRequest,
+    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode,
+    GetMeta as _, GetPromptRequestParams, GetPromptResponse, GetPromptResult, GetTaskParams,
+    GetTaskResult, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ResultType, ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
     SubscriptionFilter, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
 
-use crate::server::unknown_method;
+/// Maximum length of an unknown method that is quoted, in characters.
+const MAX_METHOD: usize = 100;
 
 /// A server behind the rules of both eras.
 pub(crate) struct EraServer<H>(pub(crate) H);
@@ -226,6 +228,47 @@ impl<H: ServerHandler> ServerHandler for EraServer<H> {
     ) -> Result<(), ErrorData> {
         self.0.cancel_task(request, context).await
     }
+}
+
+/// Whether a request is the beginning of a connection, in any protocol version.
+pub(crate) fn begins(request: &ClientRequest) -> bool {
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        other => other.get_meta().protocol_version().is_some(),
+    }
+}
+
+/// Whether a request is an `initialize` with invalid parameters. `rmcp` takes it for a request without
+/// a handshake, and would report that.
+pub(crate) fn is_bad_handshake(request: &ClientRequest) -> bool {
+    matches!(request, ClientRequest::CustomRequest(it) if it.method == "initialize")
+}
+
+/// The error for a method that the server does not have.
+pub(crate) fn unknown_method(method: &str) -> ErrorData {
+    let method = clean_line(Untrusted::new(method), MAX_METHOD);
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{method}`"), None)
+}
+
+/// The error for a request of a method with other parameters than it has.
+pub(crate) fn invalid_params(method: &str) -> ErrorData {
+    let words = match method {
+        "initialize" => {
+            "`protocolVersion` must be a string, `capabilities` and `clientInfo` objects"
+        }
+        "tools/call" | "prompts/get" => "`name` must be a string, `arguments` an object",
+        "completion/complete" => {
+            "`ref` must be a prompt or a resource template, `argument` an object with `name` and \
+             `value`"
+        }
+        "logging/setLevel" => "`level` must be a log level, such as `info`",
+        "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => {
+            "`cursor` must be a string"
+        }
+        _ => "`uri` must be a string",
+    };
+    ErrorData::invalid_params(format!("invalid parameters: {words}"), None)
 }
 
 #[cfg(test)]

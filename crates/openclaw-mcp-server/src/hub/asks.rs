@@ -19,11 +19,11 @@ use openclaw_mcp::fleet::Fleet;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
-use super::answers::{
-    AskableClient, ClientAnswer, ClientQuestion, ROOTS, SAMPLE, ask_if_able, elicited,
-};
 use super::client::HubClient;
 use super::listen::Updated;
+use crate::input::{
+    AskableClient, ClientAnswer, ClientQuestion, ROOTS, SAMPLE, ask_if_able, elicited,
+};
 
 /// Why a request is refused that may belong to the call of another client.
 const UNCLEAR: &str = "the server is processing calls of several clients, and does not say which of \
@@ -334,9 +334,9 @@ mod tests {
     use futures_util::FutureExt as _;
     use openclaw_mcp::connection::client::ElicitationKind;
 
-    use super::super::answers::Abilities;
-    use super::super::replying::{CallEvent, CallEvents, ReplyingTask};
     use super::*;
+    use crate::front::events::{CallEvent, CallEvents, ReplyingTask};
+    use crate::input::Abilities;
 
     fn request(sessions: &[Option<&str>]) -> ElicitationRequest {
         let calls = sessions.iter().map(|session| CallInProgress {

@@ -137,7 +137,7 @@ pub(super) async fn watch(weak: Weak<HubClient>) {
                 Some(it) = updated(&mut updates) => client.resource_updated(&it.server, &it.uri),
             }
         };
-        changes.iter().for_each(|change| client.notify(change.method(), Value::Null));
+        changes.iter().for_each(|change| client.connection.notify(change.method(), Value::Null));
     }
 }
 

@@ -20,7 +20,7 @@ use serde_json::value::to_raw_value;
 pub(crate) use fetch::Fetcher;
 use kind::AttachmentKind;
 pub use pdf::{PdfReader, extract as extract_pdf};
-pub(crate) use returned::{FileAddress, MediaConversation, Returned};
+pub(crate) use returned::{FileAddress, MediaConversation, MediaEntry, Returned};
 
 /// Maximum number of attachments of a message.
 const MAX_FILES: usize = 16;

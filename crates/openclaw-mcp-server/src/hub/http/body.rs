@@ -15,7 +15,7 @@ use http_body_util::{BodyExt as _, BodyStream, Full, LengthLimitError, Limited, 
 use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit, FREE};
 use tokio::time::{Instant, timeout_at};
 
-use super::super::memory::counted;
+use crate::front::memory::counted;
 
 /// How long a client may pause within a body.
 const PAUSE: Duration = Duration::from_secs(30);

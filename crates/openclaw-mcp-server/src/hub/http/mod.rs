@@ -31,12 +31,14 @@ use serde_json::json;
 
 use super::client::HubClient;
 use super::handler::{ClientOfRequest, Handler};
-use super::incoming::{IncomingMessage, MODERN, classify};
-use super::memory::{MAX_MESSAGE, MAX_PARSED, MAX_SMALL, for_parsing, too_large};
 use super::options::HubClientOptions;
-use super::reply::{HubReply, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION};
 use super::{Hub, HubCaller};
 use crate::era::EraServer;
+use crate::front::incoming::{IncomingMessage, MODERN, classify};
+use crate::front::memory::{MAX_MESSAGE, MAX_PARSED, MAX_SMALL, for_parsing, too_large};
+use crate::front::reply::{
+    HubReply, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION,
+};
 use body::BodyError;
 pub use body::HubBody;
 use revocation::Revocations;
@@ -121,7 +123,7 @@ impl HubHttp {
         self.stateless.remove(&mut is_revoked);
         self.sessions.end_all(&mut is_revoked);
         // Also those of clients on stdio.
-        drop(self.hub.parked.take_all(|call| is_revoked(call.principal())));
+        self.hub.waiting.cancel(|client| is_revoked(client.principal()));
     }
 
     async fn serve<B>(&self, caller: &HubCaller, request: Request<B>) -> Response<HubBody>
@@ -186,7 +188,7 @@ impl HubHttp {
             }
         }
         if let (IncomingMessage::Batch, Some(session)) = (&message, &session)
-            && session.client().has_batches()
+            && session.client().connection.has_batches()
             && is_for_call(&parts.headers)
         {
             return Box::pin(self.batch(session, &parts, &body)).await;
@@ -363,7 +365,7 @@ fn not_a_message(message: &IncomingMessage<'_>) -> Option<HubReply> {
         IncomingMessage::Batch => {
             Some(HubReply::error(INVALID_REQUEST, "batches are not supported"))
         }
-        IncomingMessage::Invalid => {
+        IncomingMessage::Invalid(_) => {
             Some(HubReply::error(INVALID_REQUEST, "not a JSON-RPC message"))
         }
         IncomingMessage::Garbage => Some(HubReply::error(PARSE_ERROR, "not JSON")),

@@ -17,14 +17,14 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::super::answers::{Abilities, AskableClient, ClientAnswer, ClientQuestion};
 use super::super::asks::CallScope;
 use super::super::client::HubClient;
 use super::super::listen;
-use super::super::replying::ReplyingTask;
 use super::HubBody;
 use super::room::KeepLimits;
 use super::streams::CallStream;
+use crate::front::events::ReplyingTask;
+use crate::input::{Abilities, AskableClient, ClientAnswer, ClientQuestion};
 
 /// Maximum number of sessions.
 const LIMITS: KeepLimits = KeepLimits { total: 1_000, each: 500 };

@@ -15,8 +15,8 @@ use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit, FREE};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::super::memory::counted;
 use super::HubBody;
+use crate::front::memory::counted;
 
 /// With this many events, or bytes of them, that wait for a client that does not read, notifications are
 /// dropped.

@@ -15,20 +15,20 @@ use super::outbox::Outbox;
 use super::reply::HubReply;
 
 /// A message for `rmcp`.
-pub(super) type ServerRoleMessage = RxJsonRpcMessage<RoleServer>;
+pub(crate) type ServerRoleMessage = RxJsonRpcMessage<RoleServer>;
 
 /// The transport of `rmcp`.
-pub(super) struct HubSlowLane {
-    pub(super) messages: mpsc::Receiver<ServerRoleMessage>,
-    pub(super) outbox: Arc<Outbox>,
-    pub(super) budget: Arc<ByteBudget>,
+pub(crate) struct RmcpTransport {
+    pub(crate) messages: mpsc::Receiver<ServerRoleMessage>,
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) budget: Arc<ByteBudget>,
     /// Set before the first response: with the one to `initialize`, the fast lane opens. Any later,
     /// and the first call of a quick client would miss it; any earlier, and a call could overtake
     /// the response.
-    pub(super) is_open: Arc<AtomicBool>,
+    pub(crate) is_open: Arc<AtomicBool>,
 }
 
-impl Transport<RoleServer> for HubSlowLane {
+impl Transport<RoleServer> for RmcpTransport {
     type Error = Infallible;
 
     fn send(

@@ -1,4 +1,9 @@
-//! Clients that can be asked during a call.
+//! Input that clients are asked for during a call: by requests of their own, or by results, which they
+//! answer with another request (2026-07-28).
+
+pub(crate) mod approval;
+pub(crate) mod parked;
+pub(crate) mod state;
 
 use std::fmt::Debug;
 
@@ -93,7 +98,7 @@ pub(crate) trait AskableClient: Debug + Send + Sync {
     fn ask(&self, question: ClientQuestion) -> BoxFuture<'_, ClientAnswer>;
 
     /// Sends it a log message: the parameters of `notifications/message`. Does not block.
-    fn log(&self, message: &Value);
+    fn log(&self, _message: &Value) {}
 
     /// Reports that the URL of the elicitation with this id was visited. Does not block. Only earlier
     /// clients know that (2025-11-25), outside of replies.

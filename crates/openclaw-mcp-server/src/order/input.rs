@@ -22,14 +22,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::follow::read;
 use super::run::SHORT;
-use crate::hub::answers::{AskableClient, ClientQuestion, ask_if_able, elicited};
-use crate::hub::approver::{ApprovalChoice, CallQuestion, MAX_QUESTION};
+use crate::input::approval::{ApprovalChoice, CallQuestion, MAX_QUESTION};
+use crate::input::{AskableClient, ClientQuestion, ask_if_able, elicited};
 
 /// Maximum number of questions of a run that wait for an answer.
 const MAX_OPEN: usize = 16;
 
-/// The questions of a run.
-pub(super) struct RunQuestions {
+/// The input that the client is asked for during a run.
+pub(super) struct RunInput {
     run: String,
     session: String,
     surface: Arc<dyn Surface>,
@@ -46,15 +46,21 @@ struct Resolved {
     id: String,
 }
 
-impl RunQuestions {
+impl RunInput {
     pub(super) fn new(
         sent: &SendParams,
         surface: Arc<dyn Surface>,
         client: Arc<dyn AskableClient>,
     ) -> Self {
-        let (run, session) = (sent.idempotency_key.clone(), sent.session_key.clone());
-        let (asking, open) = (FuturesUnordered::new(), HashMap::new());
-        Self { run, session, surface, client, asking, open, next: 0 }
+        Self {
+            run: sent.idempotency_key.clone(),
+            session: sent.session_key.clone(),
+            surface,
+            client,
+            asking: FuturesUnordered::new(),
+            open: HashMap::new(),
+            next: 0,
+        }
     }
 
     /// Handles an event of the gateway, if it is about a question.
