@@ -19,6 +19,7 @@ mod introduction;
 pub mod lines;
 mod listen;
 mod options;
+pub mod relay;
 mod search;
 mod shape;
 mod skills;
