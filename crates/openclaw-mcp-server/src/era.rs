@@ -84,7 +84,7 @@ typed_responses! { CallToolResponse GetPromptResponse ReadResourceResponse }
 const UNTIL_2025: [&str; 3] = ["logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
 /// Whether a server with these capabilities has a method, for clients of this era.
-pub(crate) fn has_method(capabilities: &ServerCapabilities, method: &str, era: Era) -> bool {
+fn has_method(capabilities: &ServerCapabilities, method: &str, era: Era) -> bool {
     if era == Era::Modern && UNTIL_2025.contains(&method) {
         return false;
     }
@@ -104,13 +104,14 @@ pub(crate) fn has_method(capabilities: &ServerCapabilities, method: &str, era: E
 }
 
 impl<H: ServerHandler> EraServer<H> {
+    fn has_method(&self, method: &str, era: Era) -> bool {
+        has_method(&self.0.get_info().capabilities, method, era)
+    }
+
     /// Refuses a method that the server does not declare.
     fn admit(&self, method: &str, context: &RequestContext<RoleServer>) -> Result<Era, ErrorData> {
         let era = era_of(context);
-        match has_method(&self.0.get_info().capabilities, method, era) {
-            true => Ok(era),
-            false => Err(unknown_method(method)),
-        }
+        if self.has_method(method, era) { Ok(era) } else { Err(unknown_method(method)) }
     }
 }
 
@@ -184,12 +185,22 @@ impl<H: ServerHandler> ServerHandler for EraServer<H> {
         self.0.on_initialized(context).await;
     }
 
+    /// Receives what does not match a type of `rmcp`, also requests of methods that it knows.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        self.0.on_custom_request(request, context).await
+        if self.has_method(&request.method, era_of(&context)) {
+            return Err(invalid_params(&request.method));
+        }
+        let method = request.method.clone();
+        let result = self.0.on_custom_request(request, context).await;
+        // In our words.
+        result.map_err(|error| match error.code {
+            ErrorCode::METHOD_NOT_FOUND => unknown_method(&method),
+            _ => error,
+        })
     }
 
     fn accepted_subscription_filter(

@@ -11,18 +11,17 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
-    CustomResult, GetPromptRequestParams, GetPromptResponse, Implementation,
-    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
+    InitializeResult, ListPromptsResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::transport::stdio_pipes;
 use rmcp::{ErrorData, ServerHandler};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::era::{era_of, has_method, invalid_params, unknown_method};
 use crate::front::connection::ClientConnection;
 use crate::front::lines::{self, LineClient, LineError, LineLimits};
 
@@ -137,18 +136,5 @@ impl ServerHandler for Demo {
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         Ok(notes::complete(&request))
-    }
-
-    /// Receives what does not match a type of `rmcp`, also requests of methods that it knows.
-    async fn on_custom_request(
-        &self,
-        request: CustomRequest,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
-        let method = request.method.as_str();
-        Err(match has_method(&self.get_info().capabilities, method, era_of(&context)) {
-            true => invalid_params(method),
-            false => unknown_method(method),
-        })
     }
 }

@@ -68,7 +68,7 @@ impl ClientConnection {
         context: &RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         let capabilities = serde_json::to_value(&request.capabilities).unwrap_or_default();
-        let _ = self.abilities.set(Abilities::of(&capabilities));
+        let _ = self.abilities.set(Abilities::declared_in(&capabilities));
         let _ = self.peer.set(context.peer.clone());
         let answer = server.negotiate_initialize(&request);
         if let Ok(answer) = &answer {

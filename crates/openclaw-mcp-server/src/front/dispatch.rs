@@ -82,8 +82,9 @@ impl<C: LineCalls> Front<C> {
             return Err(BatchError::Unsupported);
         }
         let all = batch::messages(line)?;
-        let (mut ids, mut replies, mut valid) =
-            (Vec::<Arc<str>>::new(), BatchReplies::default(), Vec::with_capacity(all.len()));
+        let mut ids = Vec::<Arc<str>>::new();
+        let mut replies = BatchReplies::default();
+        let mut valid = Vec::with_capacity(all.len());
         for message in all {
             let message = message.get().as_bytes();
             match classify(message) {
@@ -127,7 +128,8 @@ impl<C: LineCalls> Front<C> {
         let id = Arc::<str>::from(call.id);
         let Entry::Vacant(place) = self.requests.entry(Arc::clone(&id)) else { return false };
         let done = || {
-            let (id, outbox) = (Arc::clone(&id), Arc::clone(&self.outbox));
+            let id = Arc::clone(&id);
+            let outbox = Arc::clone(&self.outbox);
             move |reply| outbox.reply(id, reply)
         };
         let Some(started) = calls.begin(&plain, done) else { return false };
@@ -141,9 +143,10 @@ impl<C: LineCalls> Front<C> {
     /// Whether a plain call can be started: after the handshake, or without one since 2026-07-28. A
     /// client of 2026-07-28 that has performed a handshake nevertheless may be one that can be asked.
     fn is_open_for(&self, call: &PlainCall<'_>) -> bool {
-        match call.is_modern() {
-            true => self.connection.abilities() == Abilities::default(),
-            false => self.is_open.load(Ordering::Acquire),
+        if call.is_modern() {
+            self.connection.abilities() == Abilities::default()
+        } else {
+            self.is_open.load(Ordering::Acquire)
         }
     }
 

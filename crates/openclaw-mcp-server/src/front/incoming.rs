@@ -295,10 +295,7 @@ impl ModernRequest {
     /// Adds the server's own state, which its client has sent back sealed.
     pub(crate) fn continues(&mut self, state: &str) {
         let state = answer_members(None, Some(state));
-        self.more = match self.more.is_empty() {
-            true => state,
-            false => format!("{},{state}", self.more),
-        };
+        self.more = if self.more.is_empty() { state } else { format!("{},{state}", self.more) };
     }
 }
 
@@ -355,7 +352,7 @@ impl RequestMeta {
             None => None,
         };
         let capabilities = capabilities.and_then(Result::ok).unwrap_or_default();
-        let abilities = Abilities::of(&capabilities);
+        let abilities = Abilities::declared_in(&capabilities);
         let shows_pages = app::is_declared(&capabilities);
         let extensions = capabilities.get("extensions");
         let takes_tasks = extensions.is_some_and(|it| it.get(TASKS_EXTENSION_ID).is_some());
@@ -385,12 +382,9 @@ fn extra(members: &BTreeMap<Cow<'_, str>, &RawValue>) -> Option<String> {
     let is_own = |name: &str| name.starts_with(PROTOCOL);
     let extra: BTreeMap<_, _> = members.iter().filter(|(name, _)| !is_own(name)).collect();
     let text = without_braces(&extra)?;
-    match text.len() > MAX_EXTRA {
-        true => {
-            tracing::debug!(bytes = text.len(), "the `_meta` of a request is too long to pass on");
-            Some(String::new())
-        }
-        false => Some(text),
+    if text.len() > MAX_EXTRA {
+        tracing::debug!(bytes = text.len(), "the `_meta` of a request is too long to pass on");
+        return Some(String::new());
     }
 }
 
@@ -399,6 +393,7 @@ fn without_braces(members: &impl Serialize) -> Option<String> {
     Some(text.strip_prefix('{')?.strip_suffix('}')?.to_owned())
 }
 
+    Some(text)
 /// Returns the log level with this name.
 pub(crate) fn level_of(name: &str) -> Option<LogLevel> {
     use LogLevel::{Alert, Critical, Debug, Emergency, Error, Info, Notice, Warning};

@@ -194,7 +194,7 @@ pub(super) struct Front<C> {
     pub(super) limits: LineLimits,
     pub(super) calls: Option<C>,
     pub(super) to_rmcp: mpsc::Sender<ServerRoleMessage>,
-    /// Whether `rmcp` has answered.
+    /// Whether the handshake is answered.
     pub(super) is_open: Arc<AtomicBool>,
     pub(super) answering: FuturesUnordered<Answering>,
     /// By id, as JSON.

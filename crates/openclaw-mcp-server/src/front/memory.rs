@@ -78,8 +78,5 @@ pub(crate) fn too_large(message: &IncomingMessage<'_>, size: usize) -> Option<&'
         Cancel(_) | Notification => (MAX_SMALL, "the notification exceeds 64 KiB"),
         _ => (MAX_REQUEST, "the request exceeds 1 MiB, and is not a tool call"),
     };
-    match has_long_id {
-        true => Some("the id exceeds 1 KiB"),
-        false => (size > most).then_some(words),
-    }
+    if has_long_id { Some("the id exceeds 1 KiB") } else { (size > most).then_some(words) }
 }

@@ -68,9 +68,10 @@ impl OutboxState {
 
     /// Adds the reply to a request.
     fn answer(&mut self, id: Arc<str>, reply: HubReply) {
-        match self.batches.has(&id) {
-            true => self.add_to_batch(&id, &reply.into_message(&id)),
-            false => reply.write_line(&id, &mut self.content.lines),
+        if self.batches.has(&id) {
+            self.add_to_batch(&id, &reply.into_message(&id));
+        } else {
+            reply.write_line(&id, &mut self.content.lines);
         }
         self.content.answered.push(id);
     }

@@ -41,7 +41,7 @@ impl ResultJson {
     /// asks for input or is unusual.
     pub(crate) fn new(json: String, to: ReplyTo<'_>) -> Self {
         let ReplyTo::Modern(seal, origin) = to else { return Self(json) };
-        match ResultType::of(&json) {
+        match ResultType::find(&json) {
             ResultType::Complete => Self(json),
             ResultType::Missing => {
                 let rest = json.trim_start().strip_prefix('{').unwrap_or_default().trim_start();
@@ -75,7 +75,7 @@ enum ResultType {
 }
 
 impl ResultType {
-    fn of(json: &str) -> Self {
+    fn find(json: &str) -> Self {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Typed<'a> {

@@ -199,11 +199,11 @@ impl<C: CallingClient> RunningCall<C> {
             pauses,
             bytes,
             request: Some((CALL, request)),
-            ..Self::of(client, Work::Future(future), events, memory)
+            ..Self::with(client, Work::Future(future), events, memory)
         }
     }
 
-    fn of(client: &Arc<C>, work: Work, events: CallEvents, memory: BytePermit) -> Self {
+    fn with(client: &Arc<C>, work: Work, events: CallEvents, memory: BytePermit) -> Self {
         Self {
             client: Arc::clone(client),
             work,
@@ -262,7 +262,7 @@ impl<C: CallingClient> RunningCall<C> {
         let memory = client.budget().permit();
         Ok(Self {
             request: Some((method, request)),
-            ..Self::of(client, Work::Future(future), events, memory)
+            ..Self::with(client, Work::Future(future), events, memory)
         })
     }
 
@@ -283,7 +283,7 @@ impl<C: CallingClient> RunningCall<C> {
     /// A call that was started without a future; its reply is an event.
     pub(crate) fn started(client: &Arc<C>, call: StartedCall, events: CallEvents) -> Self {
         let work = Work::Started(CancelOnDrop(Some(call)));
-        Self::of(client, work, events, client.budget().permit())
+        Self::with(client, work, events, client.budget().permit())
     }
 
     /// Waits for the next thing that happens. Safe to cancel.
@@ -295,13 +295,13 @@ impl<C: CallingClient> RunningCall<C> {
                 if matches!(event, CallEvent::Over(Some(_))) {
                     *call = None;
                 }
-                return CallStep::of(event);
+                return event.into();
             }
         };
         // In this order, so that what happened before the end is sent before it.
         tokio::select! {
             biased;
-            event = self.events.next() => CallStep::of(event),
+            event = self.events.next() => event.into(),
             Some(params) = reported(&mut self.reports, self.token.as_deref()) => {
                 CallStep::Tell("notifications/progress", params)
             }
@@ -389,8 +389,8 @@ impl<C: CallingClient> RunningCall<C> {
     }
 }
 
-impl CallStep {
-    fn of(event: CallEvent) -> Self {
+impl From<CallEvent> for CallStep {
+    fn from(event: CallEvent) -> Self {
         match event {
             CallEvent::Ask(question, answer) => Self::Ask(question, answer),
             CallEvent::Log(message) => Self::Tell("notifications/message", message),

@@ -63,9 +63,14 @@ struct Visit {
 
 impl Default for Asks {
     fn default() -> Self {
-        let (updates, next) = (broadcast::Sender::new(MAX_UPDATES), AtomicU64::new(1));
-        let (calls, listeners, visits, fleet) = Default::default();
-        Self { calls, listeners, updates, visits, next, fleet }
+        Self {
+            calls: Mutex::default(),
+            listeners: Mutex::default(),
+            updates: broadcast::Sender::new(MAX_UPDATES),
+            visits: Mutex::default(),
+            next: AtomicU64::new(1),
+            fleet: OnceLock::new(),
+        }
     }
 }
 
@@ -246,9 +251,10 @@ impl Asks {
             }
             None => false,
         };
-        match in_progress.iter().all(is_same) {
-            true => Concerned::Client(Arc::clone(&newest.answers), newest.wraps),
-            false => Concerned::Unclear,
+        if in_progress.iter().all(is_same) {
+            Concerned::Client(Arc::clone(&newest.answers), newest.wraps)
+        } else {
+            Concerned::Unclear
         }
     }
 

@@ -150,7 +150,8 @@ impl HubClient {
             Some(token) => format!("{} (token {})", options.name, token.name()),
             None => options.name.clone(),
         };
-        let (servers, memory) = (BTreeMap::new(), budget.permit());
+        let subscriptions =
+            Subscriptions { servers: BTreeMap::new(), bytes: 0, memory: budget.permit() };
         Self {
             hub,
             principal,
@@ -168,7 +169,7 @@ impl HubClient {
             ready: watch::Sender::new(false),
             settled_at: OnceLock::new(),
             log_level: Mutex::default(),
-            subscriptions: Mutex::new(Subscriptions { servers, bytes: 0, memory }),
+            subscriptions: Mutex::new(subscriptions),
         }
     }
 
@@ -250,7 +251,7 @@ impl HubClient {
         if let Some(view) = kept.as_ref().filter(|view| view.is_current(agent)) {
             return Arc::clone(view);
         }
-        let view = Arc::new(HubView::of(
+        let view = Arc::new(HubView::new(
             Arc::clone(agent),
             &self.options,
             self.hub.own_names(&self.agent),

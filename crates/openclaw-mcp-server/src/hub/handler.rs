@@ -29,7 +29,7 @@ use super::asks::CallScope;
 use super::client::{HubClient, LONG_URI, MAX_SUBSCRIPTIONS, subscription_bytes};
 use super::view::HubView;
 use super::{introduction, search, skills};
-use crate::era::{era_of, has_method, invalid_params, unknown_method};
+use crate::era::{era_of, invalid_params, unknown_method};
 use crate::front::events::ReplyingTask;
 use crate::front::incoming::{CallRequest, level_of};
 use crate::front::memory::MAX_URI;
@@ -56,7 +56,7 @@ pub(super) struct ClientOfRequest(pub(super) Arc<HubClient>);
 
 impl Handler {
     /// The handler of a client that is known.
-    pub(super) fn of(client: Arc<HubClient>) -> Self {
+    pub(super) fn for_client(client: Arc<HubClient>) -> Self {
         Self { client: OnceLock::from(client) }
     }
 
@@ -105,10 +105,11 @@ impl Handler {
         request: CallRequest,
         wanted: Wanted,
     ) -> Result<HubReply, ErrorData> {
-        let (client, view) = (self.client(context)?, self.view(context).await?);
+        let client = self.client(context)?;
+        let view = self.view(context).await?;
         if request.modern.is_none() {
-            let (scope, answers) = (client.scope(), Arc::clone(&client));
-            return Ok(wanted.forward(&client, &view, &request, &*answers, &scope).await);
+            let scope = client.scope();
+            return Ok(wanted.forward(&client, &view, &request, &*client, &scope).await);
         }
         let modern = request.modern.as_ref();
         let abilities = modern.map(|it| it.abilities).unwrap_or_default();
@@ -449,7 +450,7 @@ impl ServerHandler for Handler {
         Ok(())
     }
 
-    /// Receives what does not match a type of `rmcp`, also requests of methods that it knows.
+    /// Receives what `rmcp` has no method for.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -474,10 +475,7 @@ impl ServerHandler for Handler {
             }
             return Ok(CustomResult::new(result));
         }
-        Err(match has_method(&capabilities(), method, era) {
-            true => invalid_params(method),
-            false => unknown_method(method),
-        })
+        Err(unknown_method(method))
     }
 
     fn accepted_subscription_filter(

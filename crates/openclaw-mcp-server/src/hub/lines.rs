@@ -68,7 +68,7 @@ pub async fn serve(
         rights: None,
         client: Arc::clone(&client),
     };
-    let handler = Handler::of(client);
+    let handler = Handler::for_client(client);
     Ok(lines::serve(line_client, LIMITS, Some(calls), handler, input, output).await?)
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct Abilities {
 
 impl Abilities {
     /// Reads the capabilities of a client.
-    pub(crate) fn of(capabilities: &Value) -> Self {
+    pub(crate) fn declared_in(capabilities: &Value) -> Self {
         let has = |name: &str| capabilities.get(name).is_some_and(Value::is_object);
         let elicitation = capabilities.get("elicitation");
         let url = elicitation.is_some_and(|it| it.get("url").is_some());
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn elicitation_without_modes_means_forms() {
-        let of = |capabilities: Value| Abilities::of(&capabilities);
+        let of = |capabilities: Value| Abilities::declared_in(&capabilities);
         let both = of(json!({ "elicitation": { "form": {}, "url": {} }, "roots": {} }));
         assert!(both.form && both.url && both.roots && !both.sampling);
         let old = of(json!({ "elicitation": {}, "sampling": {} }));

@@ -182,7 +182,7 @@ async fn attach(file: Loaded, pdf: Option<&PdfReader>) -> Result<Attachment, Str
     if bytes.is_empty() {
         return Err(format!("`{name}` is empty"));
     }
-    let kind = AttachmentKind::of(&bytes, declared.as_deref());
+    let kind = AttachmentKind::detect(&bytes, declared.as_deref());
     let (word, mime_type) = match kind {
         AttachmentKind::Image(mime_type) => ("image", mime_type),
         AttachmentKind::Audio(mime_type) => ("audio", mime_type),

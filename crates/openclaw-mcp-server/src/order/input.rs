@@ -65,7 +65,8 @@ impl RunInput {
 
     /// Handles an event of the gateway, if it is about a question.
     pub(super) fn handle(&mut self, event: &Event) {
-        let (surface, client) = (Arc::clone(&self.surface), Arc::clone(&self.client));
+        let surface = Arc::clone(&self.surface);
+        let client = Arc::clone(&self.client);
         match &*event.event {
             names::APPROVAL_REQUESTED => {
                 let Some(approval) = read::<Approval>(event) else { return };
@@ -77,20 +78,23 @@ impl RunInput {
                 };
                 let is_asked = is_ours && self.open.len() < MAX_OPEN;
                 self.add(approval.id.clone(), async move {
-                    match is_asked {
-                        true => approve(&*surface, &*client, approval).await,
-                        false => pass(&*surface, approval.id).await,
+                    if is_asked {
+                        approve(&*surface, &*client, approval).await;
+                    } else {
+                        pass(&*surface, approval.id).await;
                     }
                 });
             }
             names::MCP_ELICITATION_REQUESTED => {
                 let Some(asked) = read::<Elicitation>(event) else { return };
-                let (number, is_asked) = (self.next, self.open.len() < MAX_OPEN);
+                let number = self.next;
+                let is_asked = self.open.len() < MAX_OPEN;
                 self.next += 1;
                 self.add(asked.id.clone(), async move {
-                    let answer = match is_asked {
-                        true => elicit(&*client, &asked, number).await,
-                        false => ElicitationAnswer::Decline,
+                    let answer = if is_asked {
+                        elicit(&*client, &asked, number).await
+                    } else {
+                        ElicitationAnswer::Decline
                     };
                     respond(&*surface, asked.id, answer).await;
                 });

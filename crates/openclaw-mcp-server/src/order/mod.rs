@@ -96,9 +96,9 @@ pub(crate) fn tool() -> Tool {
         and tools, and returns its complete answer. The result names the `sessionKey` of the \
         session: pass it again to continue. Calls with different keys run in parallel.";
     let hints = ToolAnnotations::new().read_only(false).open_world(true);
-    Tool::new(NAME, description, schema::of::<OrderArguments>())
+    Tool::new(NAME, description, schema::schema_of::<OrderArguments>())
         .with_title("Ask an OpenClaw agent")
-        .with_raw_output_schema(schema::of::<result::OrderResult>())
+        .with_raw_output_schema(schema::schema_of::<result::OrderResult>())
         .with_annotations(hints)
 }
 
@@ -193,9 +193,10 @@ impl Orders {
     /// Opens a connection for a message of a client, which is asked if it can be.
     async fn connect_for(&self, client: &dyn AskableClient) -> Result<Arc<dyn Surface>, String> {
         let abilities = client.abilities();
-        match abilities.form || abilities.url {
-            true => Self::connect_by(&*self.options.connect_asking).await,
-            false => self.connect().await,
+        if abilities.form || abilities.url {
+            Self::connect_by(&*self.options.connect_asking).await
+        } else {
+            self.connect().await
         }
     }
 

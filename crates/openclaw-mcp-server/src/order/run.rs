@@ -118,10 +118,8 @@ impl OrderRun {
         let _turn = lane.await;
         self.caller.progress.set("waiting for the gateway");
         let surface = self.orders.connect_for(&*self.caller.client).await?;
-        let attachments = match files.is_empty() {
-            true => None,
-            false => Some(self.attach(&*surface, files).await?),
-        };
+        let attachments =
+            if files.is_empty() { None } else { Some(self.attach(&*surface, files).await?) };
         self.caller.progress.set("waiting for the servers of the agent");
         let agent = self.agent.as_deref().or(keys::agent_of(&self.session));
         servers_settled(&*surface, agent, SERVERS).await;
@@ -215,8 +213,11 @@ impl Started {
     /// Returns the images and other files of the run. They are not worth failing for.
     async fn media(&mut self, links: bool) -> Returned {
         let SendParams { session_key, agent_id, idempotency_key, .. } = &self.sent;
-        let (surface, agent) = (&*self.surface, agent_id.as_deref());
-        let conversation = MediaConversation { surface, session: session_key, agent };
+        let conversation = MediaConversation {
+            surface: &*self.surface,
+            session: session_key,
+            agent: agent_id.as_deref(),
+        };
         match timeout(SHORT, conversation.files_of(idempotency_key, links)).await {
             Ok(Ok(media)) => media,
             Ok(Err(error)) => {
@@ -250,7 +251,7 @@ impl Started {
                 }
             };
             self.input.handle(&event);
-            match RunStep::of(&event, &self.sent.idempotency_key) {
+            match RunStep::from_event(&event, &self.sent.idempotency_key) {
                 None => {}
                 Some(RunStep::Text(text)) => {
                     answer.partial(&text);

@@ -4,17 +4,15 @@ use std::sync::Arc;
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CustomRequest,
-    CustomResult, GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams,
-    InitializeResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
-    ServerConfig, UpdateTaskParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, GetTaskParams,
+    GetTaskResult, Implementation, InitializeRequestParams, InitializeResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ServerCapabilities, ServerConfig, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::value::to_raw_value;
 
 use super::client::ServerClient;
-use crate::era::{era_of, has_method, invalid_params, unknown_method};
 use crate::front::reply::HubReply;
 use crate::front::typed::{call_request, failed, response};
 use crate::input::state::UNKNOWN_STATE;
@@ -134,18 +132,5 @@ impl rmcp::ServerHandler for ServerHandler {
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         self.client.tasks.manager.cancel_task(&request.task_id)
-    }
-
-    /// Receives what does not match a type of `rmcp`, also requests of methods that it knows.
-    async fn on_custom_request(
-        &self,
-        request: CustomRequest,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
-        let method = request.method.as_str();
-        Err(match has_method(&capabilities(), method, era_of(&context)) {
-            true => invalid_params(method),
-            false => unknown_method(method),
-        })
     }
 }

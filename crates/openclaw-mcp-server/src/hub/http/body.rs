@@ -68,8 +68,8 @@ impl HubBody {
         budget: &Arc<ByteBudget>,
         request: BytePermit,
     ) -> Self {
-        let (budget, request) = (Some(Arc::clone(budget)), Some(request));
-        Self(Content::Stream { body: body.boxed_unsync(), budget, request })
+        let budget = Some(Arc::clone(budget));
+        Self(Content::Stream { body: body.boxed_unsync(), budget, request: Some(request) })
     }
 }
 

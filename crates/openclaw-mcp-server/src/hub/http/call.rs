@@ -108,8 +108,8 @@ fn start<'a>(
         }
         Err(CallRefusal::TooMany) => {
             let error = HubReply::error(BUSY, "too many calls of this session are in progress");
-            let (status, id) = (StatusCode::TOO_MANY_REQUESTS, line.id);
-            return Some(Err(NotStarted { status, id, error }));
+            let status = StatusCode::TOO_MANY_REQUESTS;
+            return Some(Err(NotStarted { status, id: line.id, error }));
         }
     };
     // Earlier clients do not expect an event without data.

@@ -94,8 +94,13 @@ impl HubHttp {
             config,
         );
         let sessions = Arc::new(Sessions::new(manager));
-        let (stateless, revocations) = (StatelessClients::default(), Revocations::default());
-        Self { hub, rmcp, sessions, stateless, revocations }
+        Self {
+            hub,
+            rmcp,
+            sessions,
+            stateless: StatelessClients::default(),
+            revocations: Revocations::default(),
+        }
     }
 
     /// Handles a request of a caller. Dropping the future, or the body of the response, cancels a
@@ -106,7 +111,9 @@ impl HubHttp {
         B::Error: std::error::Error + Send + Sync + 'static,
     {
         let mut serving = pin!(self.serve(caller, request));
-        let Some(revoked) = self.revocations.of(&caller.principal) else { return serving.await };
+        let Some(revoked) = self.revocations.token_for(&caller.principal) else {
+            return serving.await;
+        };
         tokio::select! {
             biased;
             response = &mut serving => {
@@ -235,9 +242,10 @@ impl HubHttp {
         let mut request = Request::from_parts(parts, Full::new(body.clone()));
         request.extensions_mut().insert(ClientOfRequest(Arc::clone(&client)));
         // Boxed: the futures are large, and would enlarge that of a call.
-        let response = match opens {
-            true => Box::pin(self.open(request, client)).await,
-            false => Box::pin(self.rmcp.handle(request)).await,
+        let response = if opens {
+            Box::pin(self.open(request, client)).await
+        } else {
+            Box::pin(self.rmcp.handle(request)).await
         };
         // Of a type that it accepts, so the message is meant, such as one whose id is `null`.
         if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
@@ -250,7 +258,8 @@ impl HubHttp {
     /// Passes on a request that opens a session, if it is valid. That is not cut short when the client
     /// disconnects, or nothing would know the session.
     async fn open(&self, request: Request<Full<Bytes>>, client: Arc<HubClient>) -> BoxResponse {
-        let (rmcp, sessions) = (self.rmcp.clone(), Arc::clone(&self.sessions));
+        let rmcp = self.rmcp.clone();
+        let sessions = Arc::clone(&self.sessions);
         let opening = tokio::spawn(async move {
             let response = rmcp.handle(request).await;
             if let Some(id) = text(response.headers(), &SESSION) {
