@@ -223,7 +223,10 @@ impl CallLine<'_> {
         let meta = match meta {
             None => None,
             Some(meta) => {
-                let meta = RequestMeta::parse(meta).filter(|it| it.progress.is_none())?;
+                let meta = RequestMeta::parse(meta)?;
+                if meta.progress.is_some() || meta.is_unknown {
+                    return None;
+                }
                 let is_answer = responses.is_some() || state.is_some();
                 let is_told = meta.abilities != Abilities::default() || meta.log_level.is_some();
                 if meta.is_modern && (is_answer || is_told) {
@@ -243,7 +246,7 @@ impl CallLine<'_> {
             None => RawValue::from_string(NO_ARGUMENTS.to_owned()).ok()?,
         };
         let meta = match self.params.meta {
-            Some(meta) => RequestMeta::parse(meta)?,
+            Some(meta) => RequestMeta::parse(meta).filter(|meta| !meta.is_unknown)?,
             None => RequestMeta::default(),
         };
         let modern = match meta.is_modern {
@@ -304,6 +307,8 @@ impl ModernRequest {
 pub(crate) struct RequestMeta {
     /// Whether it replaces the handshake, as since 2026-07-28.
     pub(crate) is_modern: bool,
+    /// Whether its version is one that we do not know, which `rmcp` reports.
+    is_unknown: bool,
     /// Since 2026-07-28, its members without braces, progress token and span.
     pub(crate) members: String,
     /// Those of them that are not the protocol's own.
@@ -343,9 +348,10 @@ impl RequestMeta {
         let capabilities = members.get(CAPABILITIES_KEY).map(|it| serde_json::from_str(it.get()));
         let is_modern = version.is_some_and(|version| version >= MODERN)
             && matches!(capabilities, Some(Ok(Value::Object(_))));
+        let is_unknown = version.is_some_and(|version| version > MODERN);
         let extra = extra(&members)?;
         if !is_modern {
-            return Some(Self { progress, trace, extra, ..Self::default() });
+            return Some(Self { is_unknown, progress, trace, extra, ..Self::default() });
         }
         let log_level = match members.get(LEVEL_KEY) {
             Some(level) => Some(level_of(serde_json::from_str::<&str>(level.get()).ok()?)?),
@@ -361,6 +367,7 @@ impl RequestMeta {
         let members = without_braces(&members)?;
         Some(Self {
             is_modern,
+            is_unknown,
             members,
             extra,
             log_level,
@@ -386,6 +393,7 @@ fn extra(members: &BTreeMap<Cow<'_, str>, &RawValue>) -> Option<String> {
         tracing::debug!(bytes = text.len(), "the `_meta` of a request is too long to pass on");
         return Some(String::new());
     }
+    Some(text)
 }
 
 fn without_braces(members: &impl Serialize) -> Option<String> {
@@ -393,7 +401,6 @@ fn without_braces(members: &impl Serialize) -> Option<String> {
     Some(text.strip_prefix('{')?.strip_suffix('}')?.to_owned())
 }
 
-    Some(text)
 /// Returns the log level with this name.
 pub(crate) fn level_of(name: &str) -> Option<LogLevel> {
     use LogLevel::{Alert, Critical, Debug, Emergency, Error, Info, Notice, Warning};
@@ -527,6 +534,7 @@ mod tests {
             json!({ "name": "a", "_meta": { "progressToken": 1 } }),
             json!({ "name": "a", "_meta": modern(json!({ "roots": {} })) }),
             json!({ "name": "a", "_meta": [] }),
+            json!({ "name": "a", "_meta": { VERSION_KEY: "2027-01-01", CAPABILITIES_KEY: {} } }),
         ] {
             assert_eq!(plain(other.clone()), None, "{other}");
         }
