@@ -5,7 +5,6 @@ pub(super) const CYCLES: &[(&str, &[&str])] = &[
         "openclaw-mcp",
         &["call", "connection", "fleet", "inventory", "process", "server", "store", "wire"],
     ),
-    ("openclaw-mcp-server", &["era", "hub", "media", "order", "server", "sessions", "transport"]),
     (
         "openclaw-oauth",
         &[

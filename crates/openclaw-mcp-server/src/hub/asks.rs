@@ -20,11 +20,11 @@ use openclaw_mcp::fleet::Fleet;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
-use super::answers::{
-    AskableClient, ClientAnswer, ClientQuestion, ROOTS, SAMPLE, ask_if_able, elicited,
-};
 use super::client::HubClient;
 use super::listen::Updated;
+use crate::input::{
+    AskableClient, ClientAnswer, ClientQuestion, ROOTS, SAMPLE, ask_if_able, elicited,
+};
 
 /// Why a request is refused that may belong to the call of another client.
 const UNCLEAR: &str = "the server is processing calls of several clients, and does not say which of \
@@ -66,9 +66,14 @@ struct Visit {
 
 impl Default for Asks {
     fn default() -> Self {
-        let (updates, next) = (broadcast::Sender::new(MAX_UPDATES), AtomicU64::new(1));
-        let (calls, listeners, visits, fleet) = Default::default();
-        Self { calls, listeners, updates, visits, next, fleet }
+        Self {
+            calls: Mutex::default(),
+            listeners: Mutex::default(),
+            updates: broadcast::Sender::new(MAX_UPDATES),
+            visits: Mutex::default(),
+            next: AtomicU64::new(1),
+            fleet: OnceLock::new(),
+        }
     }
 }
 
@@ -248,9 +253,10 @@ impl Asks {
             // A session that has ended, which may be an earlier one of the same client.
             None => client_of(call) == Some(newest.client),
         };
-        match in_progress.iter().all(is_same) {
-            true => Concerned::Client(Arc::clone(&newest.answers), newest.wraps),
-            false => Concerned::Unclear,
+        if in_progress.iter().all(is_same) {
+            Concerned::Client(Arc::clone(&newest.answers), newest.wraps)
+        } else {
+            Concerned::Unclear
         }
     }
 
@@ -343,9 +349,9 @@ mod tests {
     use futures_util::FutureExt as _;
     use openclaw_mcp::connection::client::ElicitationKind;
 
-    use super::super::answers::Abilities;
-    use super::super::replying::{CallEvent, CallEvents, ReplyingTask};
     use super::*;
+    use crate::front::events::{CallEvent, CallEvents, ReplyingTask};
+    use crate::input::Abilities;
 
     fn request(sessions: &[Option<&str>]) -> ElicitationRequest {
         let calls = sessions.iter().map(|session| CallInProgress {

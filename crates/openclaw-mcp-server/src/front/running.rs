@@ -1,43 +1,123 @@
 //! A call that can be asked about while it runs: its future, if it needs one, and what happens
-//! meanwhile.
+//! meanwhile. If its client answers a question with another request (2026-07-28), it waits for that.
 
 use std::collections::BTreeMap;
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_budget::BytePermit;
-use openclaw_config::LogLevel;
-use openclaw_protocol::Principal;
+use openclaw_budget::{ByteBudget, BytePermit};
 use openclaw_tools::{Progress, ProgressWatcher, StartedCall};
 use rmcp::model::{CustomNotification, ServerNotification};
 use rmcp::service::{Peer, RoleServer};
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
-use super::answers::{AskableClient as _, ClientAnswer, ClientQuestion, ask_peer};
-use super::asks::CallScope;
-use super::call::CallFor;
-use super::client::HubClient;
-use super::incoming::CallRequest;
-use super::parked::take_input;
-use super::reply::{BUSY, HubReply};
-use super::replying::{CallEvent, CallEvents, ReplyingTask};
-use super::state::Continues;
+use super::connection::ClientConnection;
+use super::events::{CallEvent, CallEvents};
+use super::incoming::{CallRequest, ModernRequest};
+use super::reply::{BUSY, HubReply, INVALID_PARAMS, ReplyTo};
+use crate::input::parked::{Parked, take_input};
+use crate::input::state::{Continues, StateOrigin, StateSeal, UNKNOWN_STATE};
+use crate::input::{ClientAnswer, ClientQuestion, ask_peer};
 
 /// The method of calls.
-pub(super) const CALL: &str = "tools/call";
+pub(crate) const CALL: &str = "tools/call";
 
 /// The memory that a parked call counts at least: so a client cannot take the places of all others.
 const PARKED: usize = 1024 * 1024;
 
+/// A client that makes calls.
+pub(crate) trait CallingClient: Send + Sync + Sized + 'static {
+    /// Its number, which is part of its states.
+    fn number(&self) -> u64;
+
+    /// What is known of it, and the way to it.
+    fn connection(&self) -> &ClientConnection;
+
+    /// The memory of its principal.
+    fn budget(&self) -> &Arc<ByteBudget>;
+
+    /// The calls that wait for input, also those of other clients.
+    fn waiting(&self) -> &WaitingCalls<Self>;
+
+    /// Whether the calls of another client are its own, too.
+    fn owns_calls_of(&self, other: &Self) -> bool;
+
+    /// Starts a call that is asked by its events.
+    fn start(self: &Arc<Self>, request: CallRequest) -> RunningCall<Self>;
+
+    /// A request of it, which states belong to.
+    fn origin<'a>(&self, method: &'a str, target: &'a str, arguments: &'a str) -> StateOrigin<'a> {
+        StateOrigin { client: self.number(), method, target, arguments }
+    }
+
+    /// The client of a request, for its reply.
+    fn reply_to<'a>(&'a self, method: &'a str, request: &'a CallRequest) -> ReplyTo<'a> {
+        let CallRequest { name, arguments, modern, .. } = request;
+        match modern {
+            Some(_) => {
+                ReplyTo::Modern(&self.waiting().seal, self.origin(method, name, arguments.get()))
+            }
+            None => ReplyTo::Legacy,
+        }
+    }
+
+    /// Opens the state that a request brings along: returns the parked call that it continues, or adds
+    /// the server's own state to it. A request without one continues nothing here.
+    ///
+    /// # Errors
+    /// The reply, if the state is not one for this request.
+    fn opened(
+        &self,
+        modern: &mut ModernRequest,
+        origin: StateOrigin<'_>,
+    ) -> Result<Option<RunningCall<Self>>, HubReply> {
+        let Some(state) = &modern.state else { return Ok(None) };
+        let refused = || HubReply::error(INVALID_PARAMS, UNKNOWN_STATE);
+        let WaitingCalls { calls, seal } = self.waiting();
+        match seal.open(state, origin).ok_or_else(refused)? {
+            Continues::Parked(id) => {
+                let parked = calls.take(&id, |call| self.owns_calls_of(&call.client));
+                parked.map(Some).ok_or_else(refused)
+            }
+            Continues::Server(state) => {
+                modern.continues(&state);
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// The calls that wait for input, and what seals the states by which their clients continue them.
+pub(crate) struct WaitingCalls<C> {
+    calls: Parked<RunningCall<C>>,
+    pub(crate) seal: StateSeal,
+}
+
+impl<C> Default for WaitingCalls<C> {
+    fn default() -> Self {
+        Self { calls: Parked::default(), seal: StateSeal::default() }
+    }
+}
+
+impl<C> WaitingCalls<C> {
+    /// Cancels the calls of these clients.
+    pub(crate) fn cancel(&self, mut is_meant: impl FnMut(&C) -> bool) {
+        drop(self.calls.take_all(|call| is_meant(&call.client)));
+    }
+}
+
 /// A call in progress.
-pub(super) struct RunningCall {
-    client: Arc<HubClient>,
+pub(crate) struct RunningCall<C> {
+    client: Arc<C>,
     work: Work,
     events: CallEvents,
-    /// The reports, with the token of progress notifications as JSON, if the client wants them.
-    progress: Option<(watch::Receiver<Option<Progress>>, String)>,
+    /// The reports of its progress.
+    reports: Option<watch::Receiver<Option<Progress>>>,
+    /// The token of progress notifications as JSON, if the client wants them.
+    token: Option<String>,
     /// Pauses of the server, if the client can be asked to come back later.
     pauses: Option<watch::Receiver<Option<Duration>>>,
     /// What the client is asked, and where its answer goes.
@@ -48,15 +128,17 @@ pub(super) struct RunningCall {
     bytes: usize,
     /// The method and the request, for a call of a future.
     request: Option<(&'static str, Arc<CallRequest>)>,
-    _scope: Option<Arc<CallScope>>,
 }
 
-/// A request that is not a call, with what it is made with.
-pub(super) struct ForwardedRequest {
-    pub(super) request: Arc<CallRequest>,
-    /// How the client is asked.
-    pub(super) answers: Arc<ReplyingTask>,
-    pub(super) scope: Arc<CallScope>,
+/// What is watched during a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Watched {
+    /// Progress, if the request wants it.
+    AsRequested,
+    /// Progress, also for a request that continues the call.
+    Progress,
+    /// Progress, and pauses of the server.
+    ProgressAndPauses,
 }
 
 /// What makes the reply.
@@ -79,7 +161,7 @@ impl Drop for CancelOnDrop {
 }
 
 /// What happened to a call.
-pub(super) enum CallStep {
+pub(crate) enum CallStep {
     /// It is over.
     Done(HubReply),
     /// The client is asked.
@@ -92,69 +174,52 @@ pub(super) enum CallStep {
     Cancelled,
 }
 
-impl RunningCall {
-    /// Starts a call for a client that is reached by replies only.
-    pub(super) fn start(client: &Arc<HubClient>, request: CallRequest) -> Self {
-        let (answers, events) = Self::replying(client, &request);
-        let scope = client.scope_of(Arc::clone(&answers) as _);
-        Self::in_scope(client, request, answers, events, Arc::new(scope), false)
-    }
-
-    /// A client that is reached by replies to this request only.
-    fn replying(client: &HubClient, request: &CallRequest) -> (Arc<ReplyingTask>, CallEvents) {
-        let (abilities, log_level) = match &request.modern {
-            Some(modern) => (modern.abilities, modern.log_level),
-            None => (client.abilities(), Some(client.log_level().unwrap_or(LogLevel::Debug))),
-        };
-        ReplyingTask::new(abilities, log_level)
-    }
-
-    /// Starts a call in a scope of several calls.
-    pub(super) fn in_scope(
-        client: &Arc<HubClient>,
+impl<C: CallingClient> RunningCall<C> {
+    /// A call whose reply is that of the future that `make` returns.
+    pub(crate) fn new(
+        client: &Arc<C>,
         request: CallRequest,
-        answers: Arc<ReplyingTask>,
         events: CallEvents,
-        scope: Arc<CallScope>,
-        can_pause: bool,
+        watched: Watched,
+        make: impl FnOnce(Arc<CallRequest>, Option<ProgressWatcher>) -> BoxFuture<'static, HubReply>,
     ) -> Self {
         let (mut watcher, reports) = ProgressWatcher::channel();
-        let progress = request.progress.clone().map(|token| (reports, token));
-        let pauses = can_pause.then(|| watcher.receive_pauses());
-        let watcher = (progress.is_some() || can_pause).then_some(watcher);
-        let (calling, of_call) = (Arc::clone(client), Arc::clone(&scope));
+        let token = request.progress.clone();
+        let is_watched = token.is_some() || watched != Watched::AsRequested;
+        let pauses = (watched == Watched::ProgressAndPauses).then(|| watcher.receive_pauses());
         let bytes = request.bytes();
-        let memory = client.budget.hold_exactly(bytes);
-        let refusal = memory.as_ref().err().copied();
-        let memory = memory.unwrap_or_else(|_| client.budget.permit());
         let request = Arc::new(request);
-        let called = Arc::clone(&request);
-        let call = Box::pin(async move {
-            if let Some(spent) = refusal {
-                return HubReply::busy(spent);
-            }
-            let watcher = watcher.as_ref();
-            let by = CallFor { session: of_call.session(), answers: &*answers, watcher };
-            calling.call(&called, by).await
-        });
-        let (client, work, asked) = (Arc::clone(client), Work::Future(call), None);
-        let (request, scope) = (Some((CALL, request)), Some(scope));
+        let (memory, future) = match client.budget().hold_exactly(bytes) {
+            Ok(memory) => (memory, make(Arc::clone(&request), is_watched.then_some(watcher))),
+            Err(spent) => (client.budget().permit(), Box::pin(ready(HubReply::busy(spent))) as _),
+        };
         Self {
-            client,
+            reports: is_watched.then_some(reports),
+            token,
+            pauses,
+            bytes,
+            request: Some((CALL, request)),
+            ..Self::with(client, Work::Future(future), events, memory)
+        }
+    }
+
+    fn with(client: &Arc<C>, work: Work, events: CallEvents, memory: BytePermit) -> Self {
+        Self {
+            client: Arc::clone(client),
             work,
             events,
-            progress,
-            pauses,
-            asked,
+            reports: None,
+            token: None,
+            pauses: None,
+            asked: None,
             memory,
-            bytes,
-            request,
-            _scope: scope,
+            bytes: 0,
+            request: None,
         }
     }
 
     /// The client that it is made for.
-    pub(super) fn client(&self) -> &Arc<HubClient> {
+    pub(crate) fn client(&self) -> &Arc<C> {
         &self.client
     }
 
@@ -162,84 +227,67 @@ impl RunningCall {
     ///
     /// # Errors
     /// The reply, if the request does not continue what it names, or lacks input.
-    pub(super) fn answered(
-        client: &Arc<HubClient>,
-        mut request: CallRequest,
-    ) -> Result<Self, HubReply> {
+    pub(crate) fn answered(client: &Arc<C>, mut request: CallRequest) -> Result<Self, HubReply> {
         match Self::continuing(client, CALL, &mut request)? {
             Some(parked) => Ok(parked),
-            None => Ok(Self::start(client, request)),
+            None => Ok(client.start(request)),
         }
     }
 
-    /// Like [`answered`](Self::answered), for another request, which this function makes. Only since
-    /// 2026-07-28 does one continue another.
+    /// Makes a call of a client since 2026-07-28, up to its reply or a question.
+    pub(crate) fn answer(client: &Arc<C>, request: CallRequest) -> BoxFuture<'static, HubReply> {
+        match Self::answered(client, request) {
+            Ok(running) => Box::pin(running.until_asked()),
+            Err(reply) => Box::pin(ready(reply)),
+        }
+    }
+
+    /// Like [`answered`](Self::answered), for another request, which this function makes: it returns the
+    /// future of the reply, and the events meanwhile. Only since 2026-07-28 does one continue another.
     ///
     /// # Errors
     /// The reply, if the request does not continue what it names, or lacks input.
-    pub(super) fn forwarded(
-        client: &Arc<HubClient>,
+    pub(crate) fn forwarded(
+        client: &Arc<C>,
         method: &'static str,
         mut request: CallRequest,
-        forward: impl FnOnce(ForwardedRequest) -> BoxFuture<'static, HubReply>,
+        forward: impl FnOnce(Arc<CallRequest>) -> (BoxFuture<'static, HubReply>, CallEvents),
     ) -> Result<Self, HubReply> {
         if let Some(parked) = Self::continuing(client, method, &mut request)? {
             return Ok(parked);
         }
-        let (answers, events) = Self::replying(client, &request);
-        let scope = Arc::new(client.scope_of(Arc::clone(&answers) as _));
         let request = Arc::new(request);
-        let forwarded = ForwardedRequest { request: Arc::clone(&request), answers, scope };
-        let (client, work) = (Arc::clone(client), Work::Future(forward(forwarded)));
-        let (progress, pauses, asked) = (None, None, None);
+        let (future, events) = forward(Arc::clone(&request));
         // `rmcp` has counted it.
-        let (memory, bytes) = (client.budget.permit(), 0);
-        let request = Some((method, request));
+        let memory = client.budget().permit();
         Ok(Self {
-            client,
-            work,
-            events,
-            progress,
-            pauses,
-            asked,
-            memory,
-            bytes,
-            request,
-            _scope: None,
+            request: Some((method, request)),
+            ..Self::with(client, Work::Future(future), events, memory)
         })
     }
 
     /// Opens the state of a request, and returns the parked call that it continues, if it does.
     fn continuing(
-        client: &HubClient,
+        client: &C,
         method: &str,
         request: &mut CallRequest,
     ) -> Result<Option<Self>, HubReply> {
-        let CallRequest { name, arguments, modern, .. } = request;
+        let CallRequest { name, arguments, modern, progress, .. } = request;
         let Some(modern) = modern else { return Ok(None) };
-        let Some(parked) = client.opened(modern, client.origin(method, name, arguments.get()))?
-        else {
-            return Ok(None);
-        };
+        let origin = client.origin(method, name, arguments.get());
+        let Some(mut parked) = client.opened(modern, origin)? else { return Ok(None) };
+        parked.token = progress.take();
         parked.continued(&mut modern.responses).map(Some)
     }
 
     /// A call that was started without a future; its reply is an event.
-    pub(super) fn started(client: &Arc<HubClient>, call: StartedCall, events: CallEvents) -> Self {
+    pub(crate) fn started(client: &Arc<C>, call: StartedCall, events: CallEvents) -> Self {
         let work = Work::Started(CancelOnDrop(Some(call)));
-        let client = Arc::clone(client);
-        let (memory, bytes) = (client.budget.permit(), 0);
-        let (progress, pauses, asked, request) = (None, None, None, None);
-        Self { client, work, events, progress, pauses, asked, memory, bytes, request, _scope: None }
-    }
-
-    /// Who has made the call.
-    pub(super) fn principal(&self) -> &Principal {
-        self.client.principal()
+        Self::with(client, work, events, client.budget().permit())
     }
 
     /// Waits for the next thing that happens. Safe to cancel.
-    pub(super) async fn step(&mut self) -> CallStep {
+    pub(crate) async fn step(&mut self) -> CallStep {
         let call = match &mut self.work {
             Work::Future(call) => call,
             Work::Started(CancelOnDrop(call)) => {
@@ -247,14 +295,14 @@ impl RunningCall {
                 if matches!(event, CallEvent::Over(Some(_))) {
                     *call = None;
                 }
-                return CallStep::of(event);
+                return event.into();
             }
         };
         // In this order, so that what happened before the end is sent before it.
         tokio::select! {
             biased;
-            event = self.events.next() => CallStep::of(event),
-            Some(params) = reported(&mut self.progress) => {
+            event = self.events.next() => event.into(),
+            Some(params) = reported(&mut self.reports, self.token.as_deref()) => {
                 CallStep::Tell("notifications/progress", params)
             }
             Some(retry) = paused(&mut self.pauses) => CallStep::Pause(retry),
@@ -263,7 +311,7 @@ impl RunningCall {
     }
 
     /// Runs the call of a client that is asked through `rmcp`.
-    pub(super) async fn through_peer(mut self, peer: &Peer<RoleServer>) -> HubReply {
+    pub(crate) async fn through_peer(mut self, peer: &Peer<RoleServer>) -> HubReply {
         loop {
             match self.step().await {
                 CallStep::Done(reply) => return reply,
@@ -283,11 +331,11 @@ impl RunningCall {
 
     /// Runs the call of a client that answers questions with another request. Such a question is
     /// the reply, and the call waits for the next request.
-    pub(super) async fn until_asked(mut self, tell: impl Fn(&str, &Value)) -> HubReply {
+    pub(crate) async fn until_asked(mut self) -> HubReply {
         loop {
             match self.step().await {
                 CallStep::Done(reply) => return reply,
-                CallStep::Tell(method, params) => tell(method, &params),
+                CallStep::Tell(method, params) => self.client.connection().notify(method, params),
                 CallStep::Ask(question, answer) => return self.parked(&question, answer),
                 CallStep::Pause(_) => {}
                 CallStep::Cancelled => return HubReply::cancelled(),
@@ -297,21 +345,22 @@ impl RunningCall {
 
     /// Parks the call until its client sends the answer to a question. Returns the result that asks
     /// for it.
-    pub(super) fn parked(
+    pub(crate) fn parked(
         mut self,
         question: &ClientQuestion,
         answer: oneshot::Sender<ClientAnswer>,
     ) -> HubReply {
         self.asked = Some((question.clone(), answer));
-        let (client, request) = (Arc::clone(&self.client), self.request.clone());
+        let client = Arc::clone(&self.client);
+        let request = self.request.clone();
         // It waits for minutes.
         if let Err(spent) = self.memory.resize_exactly(self.bytes.max(PARKED)) {
             return HubReply::busy(spent);
         }
         let state = request.and_then(|(method, request)| {
             let origin = client.origin(method, &request.name, request.arguments.get());
-            let parked = client.hub.parked.park(self)?;
-            client.hub.seal.seal(&Continues::Parked(parked), origin)
+            let WaitingCalls { calls, seal } = client.waiting();
+            seal.seal(&Continues::Parked(calls.park(self)?), origin)
         });
         match state {
             Some(state) => HubReply::asking(question, &state),
@@ -340,8 +389,8 @@ impl RunningCall {
     }
 }
 
-impl CallStep {
-    fn of(event: CallEvent) -> Self {
+impl From<CallEvent> for CallStep {
+    fn from(event: CallEvent) -> Self {
         match event {
             CallEvent::Ask(question, answer) => Self::Ask(question, answer),
             CallEvent::Log(message) => Self::Tell("notifications/message", message),
@@ -353,9 +402,10 @@ impl CallStep {
 
 /// Waits for a report, and returns the parameters of its notification; `None` if there will be none.
 async fn reported(
-    progress: &mut Option<(watch::Receiver<Option<Progress>>, String)>,
+    reports: &mut Option<watch::Receiver<Option<Progress>>>,
+    token: Option<&str>,
 ) -> Option<Value> {
-    let (reports, token) = progress.as_mut()?;
+    let (reports, token) = (reports.as_mut()?, token?);
     loop {
         reports.changed().await.ok()?;
         if let Some(progress) = reports.borrow_and_update().as_ref() {
@@ -372,7 +422,7 @@ async fn paused(pauses: &mut Option<watch::Receiver<Option<Duration>>>) -> Optio
 }
 
 /// The parameters of a progress notification.
-pub(super) fn progress_params(token: &str, progress: &Progress) -> Value {
+pub(crate) fn progress_params(token: &str, progress: &Progress) -> Value {
     let token: Value = serde_json::from_str(token).unwrap_or_default();
     let mut params = json!({ "progressToken": token, "progress": progress.done });
     if let Some(total) = progress.total {

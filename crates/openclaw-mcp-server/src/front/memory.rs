@@ -8,23 +8,23 @@ use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit, FREE};
 use super::incoming::IncomingMessage;
 
 /// Maximum size of a message: a tool call with files as arguments.
-pub(super) const MAX_MESSAGE: usize = 64 * 1024 * 1024;
+pub(crate) const MAX_MESSAGE: usize = 64 * 1024 * 1024;
 /// Maximum size of a response, such as a completion with images.
 const MAX_RESPONSE: usize = 8 * 1024 * 1024;
 /// Maximum size of a message that is parsed as a whole.
-pub(super) const MAX_PARSED: usize = 8 * 1024 * 1024;
+pub(crate) const MAX_PARSED: usize = 8 * 1024 * 1024;
 /// Maximum size of another request.
 const MAX_REQUEST: usize = 1024 * 1024;
 /// Maximum size of a notification, and of the request that begins a connection, which is kept.
-pub(super) const MAX_SMALL: usize = 64 * 1024;
+pub(crate) const MAX_SMALL: usize = 64 * 1024;
 /// Maximum length of a URI.
-pub(super) const MAX_URI: usize = 8 * 1024;
+pub(crate) const MAX_URI: usize = 8 * 1024;
 /// Maximum length of the name of a tool or prompt, and of the id of a request.
-pub(super) const MAX_NAME: usize = 1024;
+pub(crate) const MAX_NAME: usize = 1024;
 /// How many times as much memory as its text a message takes that is parsed as a whole.
 const PARSED: usize = 8;
 /// The memory of a client in the user's own process.
-pub(super) const LOCAL: usize = 256 * 1024 * 1024;
+pub(crate) const LOCAL: usize = 256 * 1024 * 1024;
 
 /// A message that takes memory until it is dropped.
 struct CountedMessage {
@@ -42,7 +42,7 @@ impl AsRef<[u8]> for CountedMessage {
 ///
 /// # Errors
 /// If there is not enough memory for it.
-pub(super) fn counted(budget: &Arc<ByteBudget>, message: Vec<u8>) -> Result<Bytes, BudgetSpent> {
+pub(crate) fn counted(budget: &Arc<ByteBudget>, message: Vec<u8>) -> Result<Bytes, BudgetSpent> {
     if message.len() <= FREE {
         return Ok(message.into());
     }
@@ -54,7 +54,7 @@ pub(super) fn counted(budget: &Arc<ByteBudget>, message: Vec<u8>) -> Result<Byte
 ///
 /// # Errors
 /// If there is not enough.
-pub(super) fn for_parsing(
+pub(crate) fn for_parsing(
     budget: &Arc<ByteBudget>,
     bytes: usize,
 ) -> Result<BytePermit, BudgetSpent> {
@@ -62,7 +62,7 @@ pub(super) fn for_parsing(
 }
 
 /// Returns what is too large about a message of this size.
-pub(super) fn too_large(message: &IncomingMessage<'_>, size: usize) -> Option<&'static str> {
+pub(crate) fn too_large(message: &IncomingMessage<'_>, size: usize) -> Option<&'static str> {
     use IncomingMessage::{Call, Cancel, Handshake, Notification, Request, Response};
     let has_long_id = match message {
         Call(call) => call.id.len() > MAX_NAME,
@@ -78,8 +78,5 @@ pub(super) fn too_large(message: &IncomingMessage<'_>, size: usize) -> Option<&'
         Cancel(_) | Notification => (MAX_SMALL, "the notification exceeds 64 KiB"),
         _ => (MAX_REQUEST, "the request exceeds 1 MiB, and is not a tool call"),
     };
-    match has_long_id {
-        true => Some("the id exceeds 1 KiB"),
-        false => (size > most).then_some(words),
-    }
+    if has_long_id { Some("the id exceeds 1 KiB") } else { (size > most).then_some(words) }
 }

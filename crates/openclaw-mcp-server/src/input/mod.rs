@@ -1,4 +1,9 @@
-//! Clients that can be asked during a call.
+//! Input that clients are asked for during a call: by requests of their own, or by results, which they
+//! answer with another request (2026-07-28).
+
+pub(crate) mod approval;
+pub(crate) mod parked;
+pub(crate) mod state;
 
 use std::fmt::Debug;
 
@@ -23,7 +28,7 @@ pub(crate) struct Abilities {
 
 impl Abilities {
     /// Reads the capabilities of a client.
-    pub(crate) fn of(capabilities: &Value) -> Self {
+    pub(crate) fn declared_in(capabilities: &Value) -> Self {
         let has = |name: &str| capabilities.get(name).is_some_and(Value::is_object);
         let elicitation = capabilities.get("elicitation");
         let url = elicitation.is_some_and(|it| it.get("url").is_some());
@@ -93,7 +98,7 @@ pub(crate) trait AskableClient: Debug + Send + Sync {
     fn ask(&self, question: ClientQuestion) -> BoxFuture<'_, ClientAnswer>;
 
     /// Sends it a log message: the parameters of `notifications/message`. Does not block.
-    fn log(&self, message: &Value);
+    fn log(&self, _message: &Value) {}
 
     /// Reports that the URL of the elicitation with this id was visited. Does not block. Only earlier
     /// clients know that (2025-11-25), outside of replies.
@@ -126,7 +131,7 @@ mod tests {
 
     #[test]
     fn elicitation_without_modes_means_forms() {
-        let of = |capabilities: Value| Abilities::of(&capabilities);
+        let of = |capabilities: Value| Abilities::declared_in(&capabilities);
         let both = of(json!({ "elicitation": { "form": {}, "url": {} }, "roots": {} }));
         assert!(both.form && both.url && both.roots && !both.sampling);
         let old = of(json!({ "elicitation": {}, "sampling": {} }));

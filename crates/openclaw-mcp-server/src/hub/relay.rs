@@ -1,5 +1,5 @@
-//! Passes lines on between a client on stdin and stdout and a hub: that of a gateway, or one in this
-//! process after the gateway has ended. The client must not notice more of such a change than that the
+//! Passes lines on between a client and a hub that may be replaced: that of a gateway, and another one after
+//! the gateway has ended. The client must not notice more of such a change than that the
 //! requests in progress fail, because most clients do not start a server again.
 
 use std::cell::RefCell;
@@ -19,19 +19,22 @@ const HEAD: usize = 4 * 1024;
 const READY: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
 
 /// A connection to a hub.
-pub(super) trait HubStream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub trait HubStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> HubStream for T {}
 
 /// Which end has closed the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ClosedBy {
+pub enum ClosedBy {
+    /// The client.
     Client,
+    /// The hub.
     Hub,
 }
 
 /// A client, and what is known of it.
-pub(super) struct StdioRelay<R, W> {
+#[derive(Debug)]
+pub struct LineRelay<R, W> {
     input: R,
     output: W,
     session: RefCell<Session>,
@@ -155,8 +158,9 @@ fn answered(line: &[u8]) -> Option<&str> {
     is_answer.then(|| id.get())
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioRelay<R, W> {
-    pub(super) fn new((input, output): (R, W)) -> Self {
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> LineRelay<R, W> {
+    /// The relay of a client at the other end of these streams.
+    pub fn new((input, output): (R, W)) -> Self {
         Self { input, output, session: RefCell::default() }
     }
 
@@ -164,7 +168,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioRelay<R, W> {
     ///
     /// # Errors
     /// If the connection to the client breaks.
-    pub(super) async fn pass(&mut self, hub: impl HubStream) -> io::Result<ClosedBy> {
+    pub async fn pass(&mut self, hub: impl HubStream) -> io::Result<ClosedBy> {
         let Self { input, output, session } = self;
         let session = &*session;
         let (mut from_hub, mut to_hub) = tokio::io::split(hub);
@@ -213,7 +217,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioRelay<R, W> {
     ///
     /// # Errors
     /// If the connection to the client breaks.
-    pub(super) async fn fail_requests(&mut self) -> io::Result<()> {
+    pub async fn fail_requests(&mut self) -> io::Result<()> {
         let lines = self.session.borrow_mut().failures();
         self.output.write_all(&lines).await?;
         self.output.flush().await
@@ -224,7 +228,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioRelay<R, W> {
     ///
     /// # Errors
     /// If a connection breaks.
-    pub(super) async fn introduce<S: HubStream>(&mut self, hub: S) -> io::Result<BufReader<S>> {
+    pub async fn introduce<S: HubStream>(&mut self, hub: S) -> io::Result<BufReader<S>> {
         let mut hub = BufReader::new(hub);
         let session = self.session.get_mut();
         if let Some((id, hello)) = &session.hello {
@@ -305,7 +309,7 @@ mod tests {
     async fn another_hub_gets_the_handshake_and_the_client_does_not_see_its_answer() {
         let hello = "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\"}\n";
         let (client, near) = tokio::io::duplex(1_000);
-        let mut relay = StdioRelay::new(tokio::io::split(near));
+        let mut relay = LineRelay::new(tokio::io::split(near));
         relay.session.get_mut().sent(hello.as_bytes());
         relay.session.get_mut().sent(READY);
         relay.session.get_mut().received(b"{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}\n");

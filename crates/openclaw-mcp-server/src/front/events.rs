@@ -9,9 +9,9 @@ use openclaw_config::LogLevel;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::answers::{Abilities, AskableClient, ClientAnswer, ClientQuestion};
-use super::client::is_logged;
+use super::incoming::level_of;
 use super::reply::HubReply;
+use crate::input::{Abilities, AskableClient, ClientAnswer, ClientQuestion};
 
 /// How many events wait for the task that replies.
 const MAX_EVENTS: usize = 64;
@@ -76,7 +76,7 @@ impl ReplyingTask {
     }
 
     /// Ends the call with its reply.
-    pub(super) fn reply(&self, reply: HubReply) {
+    pub(crate) fn reply(&self, reply: HubReply) {
         let mut mailbox = self.lock();
         // Not after a cancellation.
         mailbox.over.get_or_insert(Some(reply));
@@ -84,13 +84,19 @@ impl ReplyingTask {
     }
 
     /// Cancels the call: what was not received yet is dropped.
-    pub(super) fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         let mut mailbox = self.lock();
         mailbox.over = Some(None);
         let dropped = std::mem::take(&mut mailbox.events);
         wake(mailbox);
         drop(dropped);
     }
+}
+
+/// Whether a log message is of this level or above. One without a known level is.
+pub(crate) fn is_logged(message: &Value, least: LogLevel) -> bool {
+    let level = message.get("level").and_then(Value::as_str).and_then(level_of);
+    level.is_none_or(|level| level as u8 >= least as u8)
 }
 
 fn wake(mut mailbox: MutexGuard<'_, Mailbox>) {
@@ -162,9 +168,9 @@ mod tests {
     use futures_util::FutureExt as _;
     use serde_json::json;
 
-    use super::super::answers::ROOTS;
     use super::super::reply::ReplyTo;
     use super::*;
+    use crate::input::ROOTS;
 
     fn question() -> ClientQuestion {
         ClientQuestion { method: ROOTS, params: json!({}) }

@@ -6,21 +6,22 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::answers::ClientQuestion;
-use super::parked::input_required;
 use super::segments::Segments;
-use super::state::{StateOrigin, StateSeal};
+use crate::input::ClientQuestion;
+use crate::input::parked::input_required;
+use crate::input::state::{StateOrigin, StateSeal};
 
 /// The JSON-RPC error codes.
-pub(super) const PARSE_ERROR: i64 = -32700;
-pub(super) const INVALID_REQUEST: i64 = -32600;
-pub(super) const INVALID_PARAMS: i64 = -32602;
-pub(super) const METHOD_NOT_FOUND: i64 = -32601;
-pub(super) const BUSY: i64 = -32000;
+pub(crate) const PARSE_ERROR: i64 = -32700;
+pub(crate) const INVALID_REQUEST: i64 = -32600;
+pub(crate) const INVALID_PARAMS: i64 = -32602;
+pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
+pub(crate) const INTERNAL_ERROR: i64 = -32603;
+pub(crate) const BUSY: i64 = -32000;
 /// Since 2026-07-28.
-pub(super) const HEADER_MISMATCH: i64 = -32020;
-pub(super) const MISSING_CAPABILITY: i64 = -32021;
-pub(super) const UNSUPPORTED_VERSION: i64 = -32022;
+pub(crate) const HEADER_MISMATCH: i64 = -32020;
+pub(crate) const MISSING_CAPABILITY: i64 = -32021;
+pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// The client of a request, as far as its replies differ by it.
 #[derive(Clone, Copy)]
@@ -38,9 +39,9 @@ pub(crate) struct ResultJson(String);
 impl ResultJson {
     /// Completes a result, which may be that of a server of another era. It is not parsed, unless it
     /// asks for input or is unusual.
-    pub(super) fn new(json: String, to: ReplyTo<'_>) -> Self {
+    pub(crate) fn new(json: String, to: ReplyTo<'_>) -> Self {
         let ReplyTo::Modern(seal, origin) = to else { return Self(json) };
-        match ResultType::of(&json) {
+        match ResultType::find(&json) {
             ResultType::Complete => Self(json),
             ResultType::Missing => {
                 let rest = json.trim_start().strip_prefix('{').unwrap_or_default().trim_start();
@@ -74,7 +75,7 @@ enum ResultType {
 }
 
 impl ResultType {
-    fn of(json: &str) -> Self {
+    fn find(json: &str) -> Self {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Typed<'a> {
@@ -119,35 +120,35 @@ impl HubReply {
     }
 
     /// An error in our own words.
-    pub(super) fn error(code: i64, message: &str) -> Self {
+    pub(crate) fn error(code: i64, message: &str) -> Self {
         Self::Error(json!({ "code": code, "message": message }).to_string())
     }
 
     /// The error for what there is no memory for.
-    pub(super) fn busy(spent: BudgetSpent) -> Self {
+    pub(crate) fn busy(spent: BudgetSpent) -> Self {
         Self::error(BUSY, &spent.to_string())
     }
 
     /// The size of its JSON.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Result(ResultJson(json)) | Self::Error(json) => json.len(),
         }
     }
 
     /// The reply to a call that was cancelled, where there must be one.
-    pub(super) fn cancelled() -> Self {
+    pub(crate) fn cancelled() -> Self {
         Self::error(BUSY, "cancelled")
     }
 
     /// The result that asks a client since 2026-07-28, with the sealed state of the call.
-    pub(super) fn asking(question: &ClientQuestion, state: &str) -> Self {
+    pub(crate) fn asking(question: &ClientQuestion, state: &str) -> Self {
         Self::Result(ResultJson(input_required(question, state).to_string()))
     }
 
     /// Returns the reply for the outcome of a call. What we refuse is a result that is an error, so
     /// that a model can read why; what the client got wrong is an error of the protocol.
-    pub(super) fn of_call(mut outcome: ToolOutcome, wraps: bool, to: ReplyTo<'_>) -> Self {
+    pub(crate) fn of_call(mut outcome: ToolOutcome, wraps: bool, to: ReplyTo<'_>) -> Self {
         match outcome.details.raw.take() {
             Some(RawReply::Result(json)) => return Self::result(json, to),
             Some(RawReply::Error(json)) => return Self::Error(json),
@@ -161,7 +162,7 @@ impl HubReply {
     }
 
     /// Returns the reply for the outcome of another request.
-    pub(super) fn of_request(mut outcome: ToolOutcome, wraps: bool, to: ReplyTo<'_>) -> Self {
+    pub(crate) fn of_request(mut outcome: ToolOutcome, wraps: bool, to: ReplyTo<'_>) -> Self {
         match outcome.details.raw.take() {
             Some(RawReply::Result(json)) => Self::result(json, to),
             Some(RawReply::Error(json)) => Self::Error(json),
@@ -174,13 +175,13 @@ impl HubReply {
     }
 
     /// The result of a call that consists of one text.
-    pub(super) fn text(text: &str, is_error: bool, to: ReplyTo<'_>) -> Self {
+    pub(crate) fn text(text: &str, is_error: bool, to: ReplyTo<'_>) -> Self {
         let content = json!([{ "type": "text", "text": text }]);
         Self::result(json!({ "content": content, "isError": is_error }).to_string(), to)
     }
 
     /// Returns the code of an error.
-    pub(super) fn code(&self) -> Option<i64> {
+    pub(crate) fn code(&self) -> Option<i64> {
         #[derive(serde::Deserialize)]
         struct Code {
             code: i64,
@@ -195,7 +196,7 @@ impl HubReply {
     ///
     /// # Errors
     /// The error.
-    pub(super) fn into_value(self) -> Result<Value, Value> {
+    pub(crate) fn into_value(self) -> Result<Value, Value> {
         let parse = |json: String| serde_json::from_str(&json).unwrap_or_default();
         match self {
             Self::Result(ResultJson(json)) => Ok(parse(json)),
@@ -204,7 +205,7 @@ impl HubReply {
     }
 
     /// Returns the message with this reply, on one line.
-    pub(super) fn into_message(self, id: &str) -> Vec<u8> {
+    pub(crate) fn into_message(self, id: &str) -> Vec<u8> {
         let (start, json) = match self {
             Self::Result(ResultJson(json)) => (",\"result\":", json),
             Self::Error(json) => (",\"error\":", json),
@@ -215,7 +216,7 @@ impl HubReply {
     }
 
     /// Appends the line with this reply.
-    pub(super) fn write_line(self, id: &str, out: &mut Segments) {
+    pub(crate) fn write_line(self, id: &str, out: &mut Segments) {
         let (member, json) = match self {
             Self::Result(ResultJson(json)) => (",\"result\":", json),
             Self::Error(json) => (",\"error\":", json),
@@ -241,8 +242,8 @@ fn on_one_line(json: String) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::state::Continues;
     use super::*;
+    use crate::input::state::Continues;
 
     const ORIGIN: StateOrigin<'_> =
         StateOrigin { client: 1, method: "tools/call", target: "a", arguments: "{}" };

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::answers::ClientQuestion;
+use super::ClientQuestion;
 
 /// Maximum number of parked calls.
 const MOST: usize = 256;
@@ -61,11 +61,6 @@ impl<T> Parked<T> {
         let is_late = |since: Instant| now.saturating_duration_since(since) >= PATIENCE;
         let expired = self.lock().extract_if(|_, (since, _)| is_late(*since)).collect::<Vec<_>>();
         expired.into_iter().map(|(_, (_, call))| call).collect()
-    }
-
-    /// Takes all calls.
-    pub(crate) fn all(&self) -> Vec<T> {
-        self.lock().drain().map(|(_, (_, call))| call).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, (Instant, T)>> {

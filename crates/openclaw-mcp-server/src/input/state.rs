@@ -130,7 +130,7 @@ fn canonical(value: &Value) -> String {
 
 /// The parts of a request besides its name and arguments by which a client answers, as JSON members
 /// without braces.
-pub(super) fn answer_members(responses: Option<&RawValue>, state: Option<&str>) -> String {
+pub(crate) fn answer_members(responses: Option<&RawValue>, state: Option<&str>) -> String {
     let responses = responses.map(|it| format!("\"inputResponses\":{}", it.get()));
     let state = state.map(|it| format!("\"requestState\":{}", Value::from(it)));
     [responses, state].into_iter().flatten().collect::<Vec<_>>().join(",")

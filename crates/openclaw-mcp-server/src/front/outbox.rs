@@ -12,10 +12,10 @@ use crate::batch::{BatchReplies, BatchStep, OpenBatches, TOO_LARGE};
 
 /// With more bytes than this waiting to be written, messages and calls wait, nothing is read from
 /// the client, and notifications are dropped.
-pub(super) const FULL: usize = 4 * 1024 * 1024;
+pub(crate) const FULL: usize = 4 * 1024 * 1024;
 
 /// With more bytes than this, a client is behind with reading.
-pub(super) const BEHIND: usize = 256 * 1024;
+pub(crate) const BEHIND: usize = 256 * 1024;
 /// With more bytes than this in the outbox, results are replaced by an error: calls that were started
 /// before the client stopped reading must not fill the memory.
 const MAX_RESULTS: usize = 64 * 1024 * 1024;
@@ -23,7 +23,7 @@ const DROPPED: &str = "the result was dropped: 64 MiB of other results wait for 
 
 /// Messages that the front takes and writes.
 #[derive(Debug)]
-pub(super) struct Outbox {
+pub(crate) struct Outbox {
     state: Mutex<OutboxState>,
     filled: Notify,
     emptied: Notify,
@@ -42,11 +42,11 @@ struct OutboxState {
 
 /// The content of an outbox.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
+pub(crate) struct Taken {
     /// Lines, each with its line break.
-    pub(super) lines: Segments,
+    pub(crate) lines: Segments,
     /// The ids of the requests that they answer, as JSON.
-    pub(super) answered: Vec<Arc<str>>,
+    pub(crate) answered: Vec<Arc<str>>,
 }
 
 impl Taken {
@@ -68,9 +68,10 @@ impl OutboxState {
 
     /// Adds the reply to a request.
     fn answer(&mut self, id: Arc<str>, reply: HubReply) {
-        match self.batches.has(&id) {
-            true => self.add_to_batch(&id, &reply.into_message(&id)),
-            false => reply.write_line(&id, &mut self.content.lines),
+        if self.batches.has(&id) {
+            self.add_to_batch(&id, &reply.into_message(&id));
+        } else {
+            reply.write_line(&id, &mut self.content.lines);
         }
         self.content.answered.push(id);
     }
@@ -83,7 +84,7 @@ impl OutboxState {
 
 impl Outbox {
     /// Creates the outbox of a client with this memory.
-    pub(super) fn new(budget: &Arc<ByteBudget>) -> Self {
+    pub(crate) fn new(budget: &Arc<ByteBudget>) -> Self {
         let state = Mutex::new(OutboxState {
             content: Taken::default(),
             batches: OpenBatches::default(),
@@ -94,7 +95,7 @@ impl Outbox {
     }
 
     /// Adds a line and waits until there is room for it. Safe to cancel.
-    pub(super) async fn send(&self, line: &[u8], answers: Option<Arc<str>>) {
+    pub(crate) async fn send(&self, line: &[u8], answers: Option<Arc<str>>) {
         loop {
             let mut emptied = std::pin::pin!(self.emptied.notified());
             emptied.as_mut().enable();
@@ -123,7 +124,7 @@ impl Outbox {
     }
 
     /// Adds a line if there is room for it.
-    pub(super) fn offer(&self, line: &[u8]) {
+    pub(crate) fn offer(&self, line: &[u8]) {
         let mut state = self.state();
         if state.content.lines.len() < FULL && state.count(line.len()).is_ok() {
             state.content.add(line);
@@ -133,7 +134,7 @@ impl Outbox {
     }
 
     /// Adds the reply to a call, or an error if too many bytes wait already.
-    pub(super) fn reply(&self, id: Arc<str>, mut reply: HubReply) {
+    pub(crate) fn reply(&self, id: Arc<str>, mut reply: HubReply) {
         let mut state = self.state();
         if state.content.lines.len() >= MAX_RESULTS {
             reply = HubReply::error(BUSY, DROPPED);
@@ -151,7 +152,7 @@ impl Outbox {
     }
 
     /// Moves everything to the end of `taken`, all of which counts until it is written.
-    pub(super) fn take(&self, taken: &mut Taken) {
+    pub(crate) fn take(&self, taken: &mut Taken) {
         let mut state = self.state();
         let is_empty = state.content.lines.is_empty();
         if !is_empty {
@@ -169,7 +170,7 @@ impl Outbox {
     }
 
     /// Adds a batch with these requests, and the replies that it has already.
-    pub(super) fn open_batch(&self, ids: Vec<Arc<str>>, replies: BatchReplies) {
+    pub(crate) fn open_batch(&self, ids: Vec<Arc<str>>, replies: BatchReplies) {
         let mut state = self.state();
         let OutboxState { content, batches, .. } = &mut *state;
         if let Some(line) = batches.open(ids, replies) {
@@ -180,12 +181,12 @@ impl Outbox {
     }
 
     /// Whether a request is in a batch.
-    pub(super) fn is_in_batch(&self, id: &Arc<str>) -> bool {
+    pub(crate) fn is_in_batch(&self, id: &Arc<str>) -> bool {
         self.state().batches.has(id)
     }
 
     /// Removes a request that gets no reply from its batch, if it is in one.
-    pub(super) fn withdraw(&self, id: &Arc<str>) {
+    pub(crate) fn withdraw(&self, id: &Arc<str>) {
         let mut state = self.state();
         let OutboxState { content, batches, .. } = &mut *state;
         if let BatchStep::Over(Some(line)) = batches.withdraw(id) {
@@ -196,7 +197,7 @@ impl Outbox {
     }
 
     /// Waits until something was added. Safe to cancel.
-    pub(super) async fn filled(&self) {
+    pub(crate) async fn filled(&self) {
         self.filled.notified().await;
     }
 

@@ -11,7 +11,7 @@ const KEPT: usize = 256 * 1024;
 
 /// Bytes that wait to be written.
 #[derive(Debug, Default)]
-pub(super) struct Segments {
+pub(crate) struct Segments {
     queue: VecDeque<Vec<u8>>,
     /// How much of the first segment is written.
     written: usize,
@@ -22,21 +22,21 @@ pub(super) struct Segments {
 
 impl Segments {
     /// The number of bytes.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.bytes
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
     /// Appends bytes.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.push_all(&[bytes]);
     }
 
     /// Appends parts, one after the other.
-    pub(super) fn push_all(&mut self, parts: &[&[u8]]) {
+    pub(crate) fn push_all(&mut self, parts: &[&[u8]]) {
         let has_room = self.queue.back().is_some_and(|last| last.len() < LARGE);
         if !has_room {
             self.queue.push_back(std::mem::take(&mut self.spare));
@@ -48,7 +48,7 @@ impl Segments {
     }
 
     /// Appends a buffer, which is not copied if it is large.
-    pub(super) fn push_owned(&mut self, bytes: Vec<u8>) {
+    pub(crate) fn push_owned(&mut self, bytes: Vec<u8>) {
         if bytes.len() < LARGE {
             return self.push(&bytes);
         }
@@ -57,7 +57,7 @@ impl Segments {
     }
 
     /// Moves the bytes of another one to the end.
-    pub(super) fn append(&mut self, other: &mut Self) {
+    pub(crate) fn append(&mut self, other: &mut Self) {
         if self.is_empty() {
             std::mem::swap(self, other);
             return;
@@ -73,13 +73,13 @@ impl Segments {
     }
 
     /// The bytes to write next.
-    pub(super) fn front(&self) -> &[u8] {
+    pub(crate) fn front(&self) -> &[u8] {
         let first = self.queue.front().map(Vec::as_slice).unwrap_or_default();
         first.get(self.written..).unwrap_or_default()
     }
 
     /// Removes bytes that were written from the front.
-    pub(super) fn advance(&mut self, count: usize) {
+    pub(crate) fn advance(&mut self, count: usize) {
         self.written += count;
         self.bytes = self.bytes.saturating_sub(count);
         while let Some(first) = self.queue.front_mut() {

@@ -4,18 +4,19 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use openclaw_config::LogLevel;
+use openclaw_mcp::connection::era::Era;
 use openclaw_mcp::inventory::listing::app;
 use openclaw_trace::{BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE};
+use rmcp::model::TASKS_EXTENSION_ID;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::answers::Abilities;
-use super::client::level_of;
-use super::state::answer_members;
+use crate::input::Abilities;
+use crate::input::state::answer_members;
 
 /// The first version without a handshake.
-pub(super) const MODERN: &str = "2026-07-28";
+pub(crate) const MODERN: &str = "2026-07-28";
 /// The members of `_meta` that replace the handshake.
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -33,7 +34,7 @@ const NO_ARGUMENTS: &str = "{}";
 
 /// The kind of a message, with what is needed to route it.
 #[derive(Debug)]
-pub(super) enum IncomingMessage<'a> {
+pub(crate) enum IncomingMessage<'a> {
     /// A tool call.
     Call(CallLine<'a>),
     /// `initialize`.
@@ -53,17 +54,17 @@ pub(super) enum IncomingMessage<'a> {
     Notification,
     /// A batch (2025-03-26).
     Batch,
-    /// JSON, but not a message.
-    Invalid,
+    /// JSON, but not a message; with its id, if it has a valid one.
+    Invalid(Option<&'a str>),
     /// Not JSON.
     Garbage,
 }
 
 /// A tool call.
 #[derive(Debug)]
-pub(super) struct CallLine<'a> {
+pub(crate) struct CallLine<'a> {
     /// The id of the request, as JSON.
-    pub(super) id: &'a str,
+    pub(crate) id: &'a str,
     params: CallParams<'a>,
 }
 
@@ -134,41 +135,46 @@ struct CancelParams<'a> {
 
 /// A tool call that nothing can happen to before its result.
 #[derive(Debug)]
-pub(super) struct PlainCall<'a> {
+pub(crate) struct PlainCall<'a> {
     /// The name of the tool, as the client knows it.
-    pub(super) name: &'a str,
+    pub(crate) name: &'a str,
     /// The arguments: one JSON object.
-    pub(super) arguments: &'a RawValue,
-    pub(super) meta: Option<RequestMeta>,
+    pub(crate) arguments: &'a RawValue,
+    pub(crate) meta: Option<RequestMeta>,
 }
 
 impl PlainCall<'_> {
     /// Whether it is a call of 2026-07-28 or later.
-    pub(super) fn is_modern(&self) -> bool {
+    pub(crate) fn is_modern(&self) -> bool {
         self.meta.as_ref().is_some_and(|meta| meta.is_modern)
     }
 }
 
 /// A tool call that outlives its message.
 #[derive(Debug)]
-pub(super) struct CallRequest {
+pub(crate) struct CallRequest {
     /// The name of the tool, as the client knows it.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The arguments: one JSON object.
-    pub(super) arguments: Box<RawValue>,
+    pub(crate) arguments: Box<RawValue>,
     /// The token of progress notifications, as JSON.
-    pub(super) progress: Option<String>,
+    pub(crate) progress: Option<String>,
     /// What the client sends with each request since 2026-07-28; `None` if it is older.
-    pub(super) modern: Option<ModernRequest>,
+    pub(crate) modern: Option<ModernRequest>,
     /// The members of `_meta` that are not the protocol's own, without braces.
-    pub(super) extra: String,
+    pub(crate) extra: String,
     /// The client's span.
-    pub(super) trace: Option<SpanContext>,
+    pub(crate) trace: Option<SpanContext>,
 }
 
 impl CallRequest {
+    /// The era of its client.
+    pub(crate) fn era(&self) -> Era {
+        if self.modern.is_some() { Era::Modern } else { Era::Legacy }
+    }
+
     /// The memory that it takes.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let modern = self.modern.as_ref().map_or(0, |it| it.meta.len() + 2 * it.more.len());
         let text = self.name.len() + self.arguments.get().len() + modern;
         CALL + text + self.progress.as_ref().map_or(0, String::len)
@@ -177,36 +183,38 @@ impl CallRequest {
 
 /// The parts of a request of 2026-07-28 besides its name and arguments.
 #[derive(Debug, Default)]
-pub(super) struct ModernRequest {
+pub(crate) struct ModernRequest {
     /// The members of `_meta` without braces, progress token and span.
-    pub(super) meta: String,
+    pub(crate) meta: String,
     /// The members for the server by which the client answers it, without braces: its input, and the
     /// server's own state once that is known.
-    pub(super) more: String,
+    pub(crate) more: String,
     /// The state that a former result asked to send back.
-    pub(super) state: Option<String>,
+    pub(crate) state: Option<String>,
     /// The input that a former result asked for.
-    pub(super) responses: BTreeMap<String, Value>,
+    pub(crate) responses: BTreeMap<String, Value>,
     /// What the client can be asked for.
-    pub(super) abilities: Abilities,
+    pub(crate) abilities: Abilities,
     /// The name of the client.
-    pub(super) client: Option<String>,
+    pub(crate) client: Option<String>,
     /// Whether the client shows pages of MCP Apps.
-    pub(super) shows_pages: bool,
+    pub(crate) shows_pages: bool,
+    /// Whether the client takes tasks as results.
+    pub(crate) takes_tasks: bool,
     /// The level from which on it wants log messages of this request; none without.
-    pub(super) log_level: Option<LogLevel>,
+    pub(crate) log_level: Option<LogLevel>,
 }
 
 impl CallLine<'_> {
     /// Returns the name of the tool.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.params.name.0
     }
 
     /// Returns a call that nothing can happen to before its result: the client wants no progress, and
     /// if it is asked by results (2026-07-28), it cannot be asked for anything, does not answer
     /// anything and wants no log messages.
-    pub(super) fn plain(&self) -> Option<PlainCall<'_>> {
+    pub(crate) fn plain(&self) -> Option<PlainCall<'_>> {
         let CallParams { name, arguments, meta, responses, state } = &self.params;
         let arguments = match arguments {
             Some(arguments) => arguments.get().starts_with('{').then_some(*arguments)?,
@@ -215,7 +223,10 @@ impl CallLine<'_> {
         let meta = match meta {
             None => None,
             Some(meta) => {
-                let meta = RequestMeta::parse(meta).filter(|it| it.progress.is_none())?;
+                let meta = RequestMeta::parse(meta)?;
+                if meta.progress.is_some() || meta.is_unknown {
+                    return None;
+                }
                 let is_answer = responses.is_some() || state.is_some();
                 let is_told = meta.abilities != Abilities::default() || meta.log_level.is_some();
                 if meta.is_modern && (is_answer || is_told) {
@@ -228,17 +239,19 @@ impl CallLine<'_> {
     }
 
     /// Returns a copy of the call; `None` if its parameters are invalid.
-    pub(super) fn to_request(&self) -> Option<CallRequest> {
+    pub(crate) fn to_request(&self) -> Option<CallRequest> {
         let arguments = match self.params.arguments {
             Some(arguments) if arguments.get().starts_with('{') => arguments.to_owned(),
             Some(_) => return None,
             None => RawValue::from_string(NO_ARGUMENTS.to_owned()).ok()?,
         };
         let meta = match self.params.meta {
-            Some(meta) => RequestMeta::parse(meta)?,
+            Some(meta) => RequestMeta::parse(meta).filter(|meta| !meta.is_unknown)?,
             None => RequestMeta::default(),
         };
         let modern = match meta.is_modern {
+            // An answer to a result is none before 2026-07-28.
+            false if self.params.responses.is_some() || self.params.state.is_some() => return None,
             false => None,
             true => Some(ModernRequest::new(&meta, self.params.responses, self.params.state)?),
         };
@@ -250,7 +263,7 @@ impl CallLine<'_> {
 
 impl ModernRequest {
     /// Parses the parts of a request; `None` if they are invalid.
-    pub(super) fn new(
+    pub(crate) fn new(
         meta: &RequestMeta,
         responses: Option<&RawValue>,
         state: Option<&RawValue>,
@@ -259,7 +272,8 @@ impl ModernRequest {
             Some(state) => Some(serde_json::from_str::<String>(state.get()).ok()?),
             None => None,
         };
-        let RequestMeta { members, abilities, log_level, client, shows_pages, .. } = meta;
+        let RequestMeta { members, abilities, log_level, client, shows_pages, takes_tasks, .. } =
+            meta;
         Some(Self {
             meta: members.clone(),
             more: answer_members(responses, None),
@@ -272,45 +286,52 @@ impl ModernRequest {
             log_level: *log_level,
             client: client.clone(),
             shows_pages: *shows_pages,
+            takes_tasks: *takes_tasks,
         })
     }
 
+    /// Whether the client answers a former result.
+    pub(crate) fn is_answer(&self) -> bool {
+        self.state.is_some() || !self.more.is_empty()
+    }
+
     /// Adds the server's own state, which its client has sent back sealed.
-    pub(super) fn continues(&mut self, state: &str) {
+    pub(crate) fn continues(&mut self, state: &str) {
         let state = answer_members(None, Some(state));
-        self.more = match self.more.is_empty() {
-            true => state,
-            false => format!("{},{state}", self.more),
-        };
+        self.more = if self.more.is_empty() { state } else { format!("{},{state}", self.more) };
     }
 }
 
 /// The `_meta` of a request.
 #[derive(Debug, Default)]
-pub(super) struct RequestMeta {
+pub(crate) struct RequestMeta {
     /// Whether it replaces the handshake, as since 2026-07-28.
-    pub(super) is_modern: bool,
+    pub(crate) is_modern: bool,
+    /// Whether its version is one that we do not know, which `rmcp` reports.
+    is_unknown: bool,
     /// Since 2026-07-28, its members without braces, progress token and span.
-    pub(super) members: String,
+    pub(crate) members: String,
     /// Those of them that are not the protocol's own.
-    pub(super) extra: String,
+    pub(crate) extra: String,
     /// The level from which on the client wants log messages (2026-07-28).
-    pub(super) log_level: Option<LogLevel>,
+    pub(crate) log_level: Option<LogLevel>,
     /// The client's span.
-    pub(super) trace: Option<SpanContext>,
+    pub(crate) trace: Option<SpanContext>,
     /// The token of progress notifications, as JSON.
-    pub(super) progress: Option<String>,
+    pub(crate) progress: Option<String>,
     /// What the client can be asked for.
-    pub(super) abilities: Abilities,
+    pub(crate) abilities: Abilities,
     /// The name of the client.
-    pub(super) client: Option<String>,
+    pub(crate) client: Option<String>,
     /// Whether the client shows pages of MCP Apps.
-    pub(super) shows_pages: bool,
+    pub(crate) shows_pages: bool,
+    /// Whether the client takes tasks as results.
+    pub(crate) takes_tasks: bool,
 }
 
 impl RequestMeta {
     /// Parses it; `None` if it is not an object, or names an unknown log level.
-    pub(super) fn parse(meta: &RawValue) -> Option<Self> {
+    pub(crate) fn parse(meta: &RawValue) -> Option<Self> {
         // The usual case before 2026-07-28 is a progress token only.
         let mut members: BTreeMap<Cow<'_, str>, &RawValue> =
             serde_json::from_str(meta.get()).ok()?;
@@ -327,22 +348,26 @@ impl RequestMeta {
         let capabilities = members.get(CAPABILITIES_KEY).map(|it| serde_json::from_str(it.get()));
         let is_modern = version.is_some_and(|version| version >= MODERN)
             && matches!(capabilities, Some(Ok(Value::Object(_))));
+        let is_unknown = version.is_some_and(|version| version > MODERN);
         let extra = extra(&members)?;
         if !is_modern {
-            return Some(Self { progress, trace, extra, ..Self::default() });
+            return Some(Self { is_unknown, progress, trace, extra, ..Self::default() });
         }
         let log_level = match members.get(LEVEL_KEY) {
             Some(level) => Some(level_of(serde_json::from_str::<&str>(level.get()).ok()?)?),
             None => None,
         };
         let capabilities = capabilities.and_then(Result::ok).unwrap_or_default();
-        let abilities = Abilities::of(&capabilities);
+        let abilities = Abilities::declared_in(&capabilities);
         let shows_pages = app::is_declared(&capabilities);
+        let extensions = capabilities.get("extensions");
+        let takes_tasks = extensions.is_some_and(|it| it.get(TASKS_EXTENSION_ID).is_some());
         let client = members.get(CLIENT_KEY).and_then(|it| serde_json::from_str(it.get()).ok());
         let client = client.map(|ClientInfo { name: Words(name) }| name.into_owned());
         let members = without_braces(&members)?;
         Some(Self {
             is_modern,
+            is_unknown,
             members,
             extra,
             log_level,
@@ -351,6 +376,7 @@ impl RequestMeta {
             abilities,
             client,
             shows_pages,
+            takes_tasks,
         })
     }
 }
@@ -363,13 +389,11 @@ fn extra(members: &BTreeMap<Cow<'_, str>, &RawValue>) -> Option<String> {
     let is_own = |name: &str| name.starts_with(PROTOCOL);
     let extra: BTreeMap<_, _> = members.iter().filter(|(name, _)| !is_own(name)).collect();
     let text = without_braces(&extra)?;
-    match text.len() > MAX_EXTRA {
-        true => {
-            tracing::debug!(bytes = text.len(), "the `_meta` of a request is too long to pass on");
-            Some(String::new())
-        }
-        false => Some(text),
+    if text.len() > MAX_EXTRA {
+        tracing::debug!(bytes = text.len(), "the `_meta` of a request is too long to pass on");
+        return Some(String::new());
     }
+    Some(text)
 }
 
 fn without_braces(members: &impl Serialize) -> Option<String> {
@@ -377,8 +401,15 @@ fn without_braces(members: &impl Serialize) -> Option<String> {
     Some(text.strip_prefix('{')?.strip_suffix('}')?.to_owned())
 }
 
+/// Returns the log level with this name.
+pub(crate) fn level_of(name: &str) -> Option<LogLevel> {
+    use LogLevel::{Alert, Critical, Debug, Emergency, Error, Info, Notice, Warning};
+    let all = [Debug, Info, Notice, Warning, Error, Critical, Alert, Emergency];
+    all.into_iter().find(|level| level.as_str() == name)
+}
+
 /// Classifies a message.
-pub(super) fn classify(line: &[u8]) -> IncomingMessage<'_> {
+pub(crate) fn classify(line: &[u8]) -> IncomingMessage<'_> {
     let Ok(text) = std::str::from_utf8(line) else { return IncomingMessage::Garbage };
     if let Some(call) = call_line(text) {
         return IncomingMessage::Call(call);
@@ -387,15 +418,17 @@ pub(super) fn classify(line: &[u8]) -> IncomingMessage<'_> {
         // serde would read an array as the fields of a struct, in order.
         Ok(envelope) if text.trim_start().starts_with('{') => envelope,
         _ if text.trim_start().starts_with('[') => return IncomingMessage::Batch,
-        _ if serde_json::from_str::<&RawValue>(text).is_ok() => return IncomingMessage::Invalid,
+        _ if serde_json::from_str::<&RawValue>(text).is_ok() => {
+            return IncomingMessage::Invalid(id_of(text));
+        }
         _ => return IncomingMessage::Garbage,
     };
     let id = match envelope.id.map(RawValue::get) {
-        Some(id) if !is_id(id) => return IncomingMessage::Invalid,
+        Some(id) if !is_id(id) => return IncomingMessage::Invalid(None),
         id => id,
     };
     let Some(Words(method)) = envelope.method else {
-        return id.map_or(IncomingMessage::Invalid, IncomingMessage::Response);
+        return id.map_or(IncomingMessage::Invalid(None), IncomingMessage::Response);
     };
     match (&*method, id, envelope.params) {
         ("tools/call", Some(id), Some(params)) => match serde_json::from_str(params.get()) {
@@ -427,8 +460,20 @@ fn call_line(text: &str) -> Option<CallLine<'_>> {
     (method == "tools/call" && is_id(id)).then_some(CallLine { id, params })
 }
 
+/// Returns the valid id of an object that is not a message.
+fn id_of(text: &str) -> Option<&str> {
+    #[derive(Deserialize)]
+    struct WithId<'a> {
+        #[serde(borrow)]
+        id: &'a RawValue,
+    }
+    let WithId { id } =
+        serde_json::from_str(text).ok().filter(|_| text.trim_start().starts_with('{'))?;
+    Some(id.get()).filter(|id| is_id(id))
+}
+
 /// Whether this JSON is a string or a number.
-fn is_id(json: &str) -> bool {
+pub(crate) fn is_id(json: &str) -> bool {
     json.starts_with(|c: char| c == '"' || c == '-' || c.is_ascii_digit())
 }
 
@@ -456,8 +501,10 @@ mod tests {
         assert_eq!(kind(cancel), r#"Cancel("\"a\"")"#);
         assert_eq!(kind("[]"), "Batch");
         for invalid in ["1", "{}", r#"{"id":[1],"method":"ping"}"#, r#"{"id":{},"result":1}"#] {
-            assert_eq!(kind(invalid), "Invalid", "{invalid}");
+            assert_eq!(kind(invalid), "Invalid(None)", "{invalid}");
         }
+        let numbered = r#"{"id":7,"method":8}"#;
+        assert_eq!(kind(numbered), r#"Invalid(Some("7"))"#);
         assert_eq!(kind("{"), "Garbage");
         let no_name = r#"{"id":1,"method":"tools/call","params":{}}"#;
         assert_eq!(kind(no_name), r#"Request("1")"#, "for rmcp, which knows the error");
@@ -487,6 +534,7 @@ mod tests {
             json!({ "name": "a", "_meta": { "progressToken": 1 } }),
             json!({ "name": "a", "_meta": modern(json!({ "roots": {} })) }),
             json!({ "name": "a", "_meta": [] }),
+            json!({ "name": "a", "_meta": { VERSION_KEY: "2027-01-01", CAPABILITIES_KEY: {} } }),
         ] {
             assert_eq!(plain(other.clone()), None, "{other}");
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use openclaw_budget::ByteBudget;
-use rmcp::model::JsonRpcMessage;
+use rmcp::model::{JsonRpcMessage, ServerResult};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::mpsc;
@@ -15,20 +15,19 @@ use super::outbox::Outbox;
 use super::reply::HubReply;
 
 /// A message for `rmcp`.
-pub(super) type ServerRoleMessage = RxJsonRpcMessage<RoleServer>;
+pub(crate) type ServerRoleMessage = RxJsonRpcMessage<RoleServer>;
 
 /// The transport of `rmcp`.
-pub(super) struct HubSlowLane {
-    pub(super) messages: mpsc::Receiver<ServerRoleMessage>,
-    pub(super) outbox: Arc<Outbox>,
-    pub(super) budget: Arc<ByteBudget>,
-    /// Set before the first response: with the one to `initialize`, the fast lane opens. Any later,
-    /// and the first call of a quick client would miss it; any earlier, and a call could overtake
-    /// the response.
-    pub(super) is_open: Arc<AtomicBool>,
+pub(crate) struct RmcpTransport {
+    pub(crate) messages: mpsc::Receiver<ServerRoleMessage>,
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) budget: Arc<ByteBudget>,
+    /// Set before the response to `initialize`, with which the fast lane opens. Any later, and the
+    /// first call of a quick client would miss it; any earlier, and a call could overtake the response.
+    pub(crate) is_open: Arc<AtomicBool>,
 }
 
-impl Transport<RoleServer> for HubSlowLane {
+impl Transport<RoleServer> for RmcpTransport {
     type Error = Infallible;
 
     fn send(
@@ -40,16 +39,23 @@ impl Transport<RoleServer> for HubSlowLane {
             JsonRpcMessage::Error(error) => error.id.as_ref(),
             _ => None,
         };
+        let opens = matches!(
+            &item,
+            JsonRpcMessage::Response(it) if matches!(it.result, ServerResult::InitializeResult(_))
+        );
         let answers = answers.and_then(|id| serde_json::to_string(id).ok().map(Arc::from));
         let line = serde_json::to_vec(&item);
         // While it waits for room.
         let size = line.as_ref().map_or(0, Vec::len);
         let memory = self.budget.hold(size);
-        let (outbox, is_open) = (Arc::clone(&self.outbox), Arc::clone(&self.is_open));
+        let outbox = Arc::clone(&self.outbox);
+        let is_open = Arc::clone(&self.is_open);
         async move {
             match line {
                 Ok(mut line) => {
-                    is_open.store(true, Ordering::Release);
+                    if opens {
+                        is_open.store(true, Ordering::Release);
+                    }
                     if let (Err(spent), Some(id)) = (&memory, &answers) {
                         line = HubReply::busy(*spent).into_message(id);
                     }

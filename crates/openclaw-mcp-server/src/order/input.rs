@@ -22,14 +22,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::follow::read;
 use super::run::SHORT;
-use crate::hub::answers::{AskableClient, ClientQuestion, ask_if_able, elicited};
-use crate::hub::approver::{ApprovalChoice, CallQuestion, MAX_QUESTION};
+use crate::input::approval::{ApprovalChoice, CallQuestion, MAX_QUESTION};
+use crate::input::{AskableClient, ClientQuestion, ask_if_able, elicited};
 
 /// Maximum number of questions of a run that wait for an answer.
 const MAX_OPEN: usize = 16;
 
-/// The questions of a run.
-pub(super) struct RunQuestions {
+/// The input that the client is asked for during a run.
+pub(super) struct RunInput {
     run: String,
     session: String,
     surface: Arc<dyn Surface>,
@@ -46,20 +46,27 @@ struct Resolved {
     id: String,
 }
 
-impl RunQuestions {
+impl RunInput {
     pub(super) fn new(
         sent: &SendParams,
         surface: Arc<dyn Surface>,
         client: Arc<dyn AskableClient>,
     ) -> Self {
-        let (run, session) = (sent.idempotency_key.clone(), sent.session_key.clone());
-        let (asking, open) = (FuturesUnordered::new(), HashMap::new());
-        Self { run, session, surface, client, asking, open, next: 0 }
+        Self {
+            run: sent.idempotency_key.clone(),
+            session: sent.session_key.clone(),
+            surface,
+            client,
+            asking: FuturesUnordered::new(),
+            open: HashMap::new(),
+            next: 0,
+        }
     }
 
     /// Handles an event of the gateway, if it is about a question.
     pub(super) fn handle(&mut self, event: &Event) {
-        let (surface, client) = (Arc::clone(&self.surface), Arc::clone(&self.client));
+        let surface = Arc::clone(&self.surface);
+        let client = Arc::clone(&self.client);
         match &*event.event {
             names::APPROVAL_REQUESTED => {
                 let Some(approval) = read::<Approval>(event) else { return };
@@ -71,20 +78,23 @@ impl RunQuestions {
                 };
                 let is_asked = is_ours && self.open.len() < MAX_OPEN;
                 self.add(approval.id.clone(), async move {
-                    match is_asked {
-                        true => approve(&*surface, &*client, approval).await,
-                        false => pass(&*surface, approval.id).await,
+                    if is_asked {
+                        approve(&*surface, &*client, approval).await;
+                    } else {
+                        pass(&*surface, approval.id).await;
                     }
                 });
             }
             names::MCP_ELICITATION_REQUESTED => {
                 let Some(asked) = read::<Elicitation>(event) else { return };
-                let (number, is_asked) = (self.next, self.open.len() < MAX_OPEN);
+                let number = self.next;
+                let is_asked = self.open.len() < MAX_OPEN;
                 self.next += 1;
                 self.add(asked.id.clone(), async move {
-                    let answer = match is_asked {
-                        true => elicit(&*client, &asked, number).await,
-                        false => ElicitationAnswer::Decline,
+                    let answer = if is_asked {
+                        elicit(&*client, &asked, number).await
+                    } else {
+                        ElicitationAnswer::Decline
                     };
                     respond(&*surface, asked.id, answer).await;
                 });
