@@ -11,7 +11,7 @@ use openclaw_models::Part;
 use openclaw_protocol::sessions::{DescribeParams, PatchParams, Row, SessionParams};
 use openclaw_protocol::{ErrorShape, models};
 use openclaw_sessions::SessionKey;
-use openclaw_tools::{CallContext, ToolSource as _};
+use openclaw_tools::ToolSource as _;
 
 use super::list::{help, list, may_manage};
 use super::model::ModelCommand;
@@ -20,6 +20,7 @@ use crate::agents::AgentRuntime;
 use crate::callers::Connected;
 use crate::gateway::Gateway;
 use crate::manage::{self, Order};
+use crate::mcp::{self, DirectCaller};
 use crate::methods::{self, RequestContext};
 use crate::usage;
 
@@ -83,13 +84,16 @@ impl CommandRun<'_> {
             Ok(arguments) => arguments,
             Err(words) => return ParsedMessage::Done(words),
         };
-        let agent = self.service.config.id.as_str();
-        let Some(tools) = self.gateway.fleet.agent(agent) else {
+        let Some(tools) = self.gateway.fleet.agent(self.service.config.id.as_str()) else {
             return ParsedMessage::Done("error: the agent no longer exists".to_owned());
         };
-        let (server, own) = (prompt.prompt.server.as_str(), prompt.prompt.entry.name.as_str());
-        let context = CallContext { agent: Some(agent), ..CallContext::by_hand("command") };
-        let outcome = tools.prompt(server, own, &arguments, &context).await;
+        let (who, decides) = (self.caller.name(), self.caller.decides());
+        let caller = DirectCaller { who: &who, decides, watcher: None, trace: None };
+        let got = mcp::prompt_for_model(&tools, &prompt.prompt, &arguments, caller).await;
+        let outcome = match got {
+            Ok(outcome) => outcome,
+            Err(problem) => return ParsedMessage::Done(format!("error: {}", problem.message)),
+        };
         if outcome.is_error {
             return ParsedMessage::Done(outcome.text());
         }

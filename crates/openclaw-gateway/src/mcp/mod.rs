@@ -14,6 +14,7 @@ mod server_list;
 mod state_text;
 
 pub use arguments::fit_texts;
+pub(crate) use call::prompt_for_model;
 pub use call::{DirectCaller, call, prompt, read};
 pub use complete::complete;
 pub use find::{changed, find, known};
