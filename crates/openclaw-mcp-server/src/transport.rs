@@ -20,7 +20,9 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::batch::{self, BatchError, BatchReplies, BatchStep, OpenBatches, TOO_LARGE};
+use crate::batch::{
+    self, BatchError, BatchReplies, BatchStep, NO_HANDSHAKE, OpenBatches, TOO_LARGE,
+};
 use crate::server::invalid_params;
 
 /// Maximum length of a line: attachments of 20 MB in base64, a message, and some room.
@@ -160,6 +162,11 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
                 Ok(message) => {
                     if let JsonRpcMessage::Request(request) = &message {
                         let id = request.id.clone();
+                        if is_handshake(&request.request) {
+                            let error = ErrorData::invalid_request(NO_HANDSHAKE, None);
+                            replies.add(&error_line(&error, Some(&id)), Vec::new);
+                            continue;
+                        }
                         if ids.contains(&id) || self.output.lock().open.contains(&id) {
                             return Err(BatchError::IdInUse);
                         }
@@ -256,6 +263,11 @@ pub(crate) fn begins(request: &ClientRequest) -> bool {
         ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
         other => other.get_meta().protocol_version().is_some(),
     }
+}
+
+/// Whether a request is an `initialize`, with whatever parameters.
+fn is_handshake(request: &ClientRequest) -> bool {
+    matches!(request, ClientRequest::InitializeRequest(_)) || is_bad_handshake(request)
 }
 
 /// Whether a request is an `initialize` with invalid parameters. `rmcp` takes it for a request without

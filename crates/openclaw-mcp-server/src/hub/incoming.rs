@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use openclaw_config::LogLevel;
 use openclaw_mcp::inventory::listing::app;
 use openclaw_trace::{BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -73,12 +73,17 @@ struct Words<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[derive(Debug, Deserialize)]
 struct Envelope<'a> {
-    #[serde(borrow, default)]
+    /// `Some` also for `null`.
+    #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
     #[serde(borrow, default)]
     method: Option<Words<'a>>,
     #[serde(borrow, default)]
     params: Option<&'a RawValue>,
+}
+
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(value: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(value).map(Some)
 }
 
 #[derive(Debug, Deserialize)]
@@ -390,7 +395,11 @@ pub(super) fn classify(line: &[u8]) -> IncomingMessage<'_> {
         _ if serde_json::from_str::<&RawValue>(text).is_ok() => return IncomingMessage::Invalid,
         _ => return IncomingMessage::Garbage,
     };
+    // Some clients write one into notifications.
+    let is_notification =
+        envelope.method.as_ref().is_some_and(|Words(it)| it.starts_with("notifications/"));
     let id = match envelope.id.map(RawValue::get) {
+        Some("null") if is_notification => None,
         Some(id) if !is_id(id) => return IncomingMessage::Invalid,
         id => id,
     };
@@ -455,9 +464,17 @@ mod tests {
         let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":"a"}}"#;
         assert_eq!(kind(cancel), r#"Cancel("\"a\"")"#);
         assert_eq!(kind("[]"), "Batch");
-        for invalid in ["1", "{}", r#"{"id":[1],"method":"ping"}"#, r#"{"id":{},"result":1}"#] {
+        for invalid in [
+            "1",
+            "{}",
+            r#"{"id":[1],"method":"ping"}"#,
+            r#"{"id":{},"result":1}"#,
+            r#"{"id":null,"method":"ping"}"#,
+            r#"{"id":null,"error":{}}"#,
+        ] {
             assert_eq!(kind(invalid), "Invalid", "{invalid}");
         }
+        assert_eq!(kind(r#"{"id":null,"method":"notifications/x"}"#), "Notification");
         assert_eq!(kind("{"), "Garbage");
         let no_name = r#"{"id":1,"method":"tools/call","params":{}}"#;
         assert_eq!(kind(no_name), r#"Request("1")"#, "for rmcp, which knows the error");

@@ -42,7 +42,7 @@ use super::replying::ReplyingTask;
 use super::running::{RunningCall, progress_params};
 use super::slow_lane::{HubSlowLane, ServerRoleMessage};
 use super::{Hub, HubCaller, HubError, listen};
-use crate::batch::{self, BatchError, BatchReplies};
+use crate::batch::{self, BatchError, BatchReplies, NO_HANDSHAKE};
 use crate::era::EraServer;
 use crate::server::invalid_params;
 use crate::transport::{begins, is_bad_handshake};
@@ -384,6 +384,12 @@ impl Front {
                         return Err(BatchError::IdInUse);
                     }
                     ids.push(id.into());
+                }
+                IncomingMessage::Handshake { id, .. } => {
+                    let error = HubReply::error(INVALID_REQUEST, NO_HANDSHAKE);
+                    let id = if id.len() <= MAX_NAME { id } else { "null" };
+                    replies.add(&error.into_message(id), Vec::new);
+                    continue;
                 }
                 IncomingMessage::Batch | IncomingMessage::Invalid | IncomingMessage::Garbage => {
                     let error = HubReply::error(INVALID_REQUEST, "not a JSON-RPC message");
