@@ -174,7 +174,7 @@ impl AcpAgent {
         if let Some(before) = before {
             before.close().await;
         }
-        let folder = dunce::canonicalize(&cwd).ok();
+        let folder = openclaw_files::canonical(&cwd).ok();
         let folder = folder.filter(|folder| (self.options.works_in)(&agent.id, folder));
         let session = AcpSession::start(
             NewSession {

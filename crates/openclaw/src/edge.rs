@@ -69,7 +69,7 @@ impl CompletionRequest {
 
 /// The path that a configuration is compared by.
 fn identity(file: &Path) -> String {
-    let file = dunce::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let file = openclaw_files::canonical(file).unwrap_or_else(|_| file.to_owned());
     file.to_string_lossy().into_owned()
 }
 
@@ -275,7 +275,7 @@ impl Edge {
 
     /// The user's home, without links.
     pub(crate) fn home_folder(&self) -> Option<PathBuf> {
-        self.home.as_deref().and_then(|home| dunce::canonicalize(home).ok())
+        self.home.as_deref().and_then(|home| openclaw_files::canonical(home).ok())
     }
 
     /// Returns how the terminal shows pictures. A terminal multiplexer does not pass on what the

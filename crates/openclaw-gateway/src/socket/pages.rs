@@ -92,8 +92,8 @@ impl Page {
 /// Reads a file of the folder. `None` if there is none, if it is outside of the folder, also by a
 /// link, or if it is too large.
 fn read(root: &Path, path: &str) -> Option<Page> {
-    let root = dunce::canonicalize(root).ok()?;
-    let file = dunce::canonicalize(root.join(relative(path)?)).ok()?;
+    let root = openclaw_files::canonical(root).ok()?;
+    let file = openclaw_files::canonical(root.join(relative(path)?)).ok()?;
     if !file.starts_with(&root) {
         return None;
     }
