@@ -119,9 +119,18 @@ pub struct ShutdownTimeouts {
     pub after_term: Duration,
 }
 
+impl ShutdownTimeouts {
+    /// The timeouts on a system with or without SIGTERM. Without, there is nothing to wait for after it:
+    /// when its window is closed, Windows ends this program after five seconds.
+    const fn usual(has_sigterm: bool) -> Self {
+        let after_term = if has_sigterm { Duration::from_secs(5) } else { Duration::ZERO };
+        Self { after_close: Duration::from_secs(1), after_term }
+    }
+}
+
 impl Default for ShutdownTimeouts {
     fn default() -> Self {
-        Self { after_close: Duration::from_secs(1), after_term: Duration::from_secs(5) }
+        Self::usual(cfg!(unix))
     }
 }
 
