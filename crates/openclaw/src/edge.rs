@@ -326,6 +326,8 @@ impl Edge {
             display: is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"),
             ssh: is_set("SSH_CONNECTION"),
             browser_variable: variable("BROWSER"),
+            path: variable("PATH"),
+            extensions: variable("PATHEXT"),
         }
     }
 
