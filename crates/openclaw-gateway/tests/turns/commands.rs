@@ -264,7 +264,8 @@ async fn a_running_turn_is_stopped_by_a_command_and_keeps_its_session() {
 
 /// The commands of the Node OpenClaw 2026.9.6 that its front ends send as text.
 const OTHER_FRONT_ENDS: &str = "/acp /activation mention /agents /allowlist /approve 1 allow-once /bash ls /btw why \
-    /config show /context list /dashboard /debug show /diagnostics /elev on /elevated full /exec ask=off /export \
+    /card info /clear /codex status /dreaming on /export_session /export_trajectory /pair qr /prose run x \
+    /redirect left /voice list /config show /context list /dashboard /debug show /diagnostics /elev on /elevated full /exec ask=off /export \
     /export-session /export-trajectory /fast on /goal win /id /learn /login /loop 5m hello /openclaw /plugin list \
     /plugins /queue steer /reason on /reasoning stream /restart /send on /session idle /side why /skill x \
     /steer left /subagents list /t high /tasks /tell left /think high /thinking: low /trace on /trajectory /tts on \
@@ -282,7 +283,7 @@ async fn commands_of_other_front_ends_are_answered_and_not_sent_to_the_model() {
         assert_eq!(answer.lines().count(), 1, "{answer}");
         sent += 1;
     }
-    assert_eq!((sent, server.requests().len()), (49, 0));
+    assert_eq!((sent, server.requests().len()), (59, 0));
     for message in ["/etc/hosts is wrong", "/unheard of", "/"] {
         assert_eq!(someone.say(message, message).await, "I am the model.");
     }
