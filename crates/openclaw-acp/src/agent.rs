@@ -291,7 +291,7 @@ impl AcpAgent {
         let rows = self.look::<rpc::SessionsList>(params).await?.sessions;
         let next = (rows.len() as u64 >= PAGE).then(|| offset.saturating_add(PAGE).to_string());
         let wanted =
-            request.cwd.as_ref().map(|cwd| dunce::canonicalize(cwd).unwrap_or(cwd.clone()));
+            request.cwd.as_ref().map(|cwd| openclaw_files::canonical(cwd).unwrap_or(cwd.clone()));
         let here: PathBuf = request.cwd.unwrap_or_else(|| self.options.folder.clone());
         let sessions = rows.into_iter().filter_map(|row| {
             let folder = row.workspace.as_ref().map(PathBuf::from);

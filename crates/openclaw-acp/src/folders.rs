@@ -34,8 +34,8 @@ impl SessionFolders {
         // through it would be elsewhere.
         let existing = path.ancestors().find(|it| it.symlink_metadata().is_ok());
         let real =
-            |folder: &PathBuf| dunce::canonicalize(folder).unwrap_or_else(|_| folder.clone());
-        let is_inside = match existing.map(dunce::canonicalize) {
+            |folder: &PathBuf| openclaw_files::canonical(folder).unwrap_or_else(|_| folder.clone());
+        let is_inside = match existing.map(openclaw_files::canonical) {
             None => true,
             Some(Err(_)) => false,
             Some(Ok(existing)) => self.client.iter().any(|folder| is_in(&existing, &real(folder))),
@@ -50,7 +50,7 @@ impl SessionFolders {
             return path;
         }
         let renamed = self.client.iter().find_map(|folder| {
-            let rest = path.strip_prefix(dunce::canonicalize(folder).ok()?).ok()?;
+            let rest = path.strip_prefix(openclaw_files::canonical(folder).ok()?).ok()?;
             Some(normal(&folder.join(rest)))
         });
         renamed.unwrap_or(path)
@@ -110,7 +110,7 @@ mod tests {
         // A folder that is a link itself can be named by its real path, too.
         let linked = folder.path().join("within");
         let folders_by_link = of_client(vec![linked.clone()]);
-        let real = dunce::canonicalize(folder.path()).unwrap().join("real/a.rs");
+        let real = openclaw_files::canonical(folder.path()).unwrap().join("real/a.rs");
         assert_eq!(folders_by_link.inside(real.to_str().unwrap()).unwrap(), linked.join("a.rs"));
         // `..` is removed before links are followed, and the client gets that path.
         assert_eq!(folders.inside("link/../a.rs").unwrap(), folder.path().join("a.rs"));

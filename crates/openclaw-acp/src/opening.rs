@@ -181,7 +181,7 @@ impl AcpAgent {
         if let Some(before) = before {
             before.close().await;
         }
-        let folder = dunce::canonicalize(&cwd).ok();
+        let folder = openclaw_files::canonical(&cwd).ok();
         let folder = folder.filter(|folder| (self.options.works_in)(&agent.id, folder));
         // Subscribed before anything is requested, so that no event is missed.
         let events = surface.events();

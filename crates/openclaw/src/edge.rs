@@ -68,7 +68,7 @@ impl CompletionRequest {
 
 /// The path that a configuration is compared by.
 fn identity(file: &Path) -> String {
-    let file = dunce::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let file = openclaw_files::canonical(file).unwrap_or_else(|_| file.to_owned());
     file.to_string_lossy().into_owned()
 }
 
@@ -274,7 +274,7 @@ impl Edge {
 
     /// The user's home, without links.
     pub(crate) fn home_folder(&self) -> Option<PathBuf> {
-        self.home.as_deref().and_then(|home| dunce::canonicalize(home).ok())
+        self.home.as_deref().and_then(|home| openclaw_files::canonical(home).ok())
     }
 
     /// Returns how the terminal shows pictures. A terminal multiplexer does not pass on what the
@@ -325,6 +325,8 @@ impl Edge {
             display: is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"),
             ssh: is_set("SSH_CONNECTION"),
             browser_variable: variable("BROWSER"),
+            path: variable("PATH"),
+            extensions: variable("PATHEXT"),
         }
     }
 

@@ -77,7 +77,7 @@ impl ActiveConfig {
         agent: &Arc<AgentRuntime>,
         folder: &Path,
     ) -> Result<Arc<AgentRuntime>, NativeToolsError> {
-        let folder = dunce::canonicalize(folder)?;
+        let folder = openclaw_files::canonical(folder)?;
         if agent.workspace == folder {
             return Ok(Arc::clone(agent));
         }

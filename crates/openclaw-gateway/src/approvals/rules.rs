@@ -300,7 +300,7 @@ fn canonical(folder: &str) -> Result<PathBuf, ErrorShape> {
     if !Path::new(folder).is_absolute() {
         return Err(ErrorShape::invalid(format!("not an absolute path: `{shown}`")));
     }
-    dunce::canonicalize(folder)
+    openclaw_files::canonical(folder)
         .map_err(|error| ErrorShape::invalid(format!("cannot open the folder `{shown}`: {error}")))
 }
 

@@ -11,13 +11,14 @@ use openclaw_models::Part;
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::sessions::{DescribeParams, PatchParams, Row, SessionParams};
 use openclaw_sessions::SessionKey;
-use openclaw_tools::{CallContext, ToolSource as _};
+use openclaw_tools::ToolSource as _;
 
 use super::ChatCommand;
 use super::list::{help, list};
 use super::model::ModelCommand;
 use crate::agents::AgentRuntime;
-use crate::mcp::Servers;
+use crate::callers::Connected;
+use crate::mcp::{DirectCaller, Servers, prompt_for_model};
 use crate::runs::Runs;
 use crate::sessions::Sessions;
 
@@ -43,8 +44,7 @@ pub(crate) struct CommandRun<'a> {
     pub(crate) servers: &'a Arc<Servers>,
     /// The version of this program.
     pub(crate) version: &'a str,
-    /// The scopes of the caller.
-    pub(crate) scopes: &'a [String],
+    pub(crate) caller: &'a Connected,
     pub(crate) agent: &'a AgentRuntime,
     pub(crate) key: &'a SessionKey,
     /// Its run, which is not one of those that it is about.
@@ -73,7 +73,14 @@ impl CommandRun<'_> {
             // Like the tool `mcp_manage`, without a model.
             ChatCommand::Mcp(command) => {
                 let tools = &*self.agent.tools;
-                Ok(command.execute(self.servers, &self.agent.config.id, tools, self.scopes).await)
+                Ok(command
+                    .execute(
+                        self.servers,
+                        &self.agent.config.id,
+                        tools,
+                        &self.caller.caller().scopes,
+                    )
+                    .await)
             }
             ChatCommand::Absent(command) => Ok(command.text()),
         };
@@ -90,14 +97,16 @@ impl CommandRun<'_> {
             Ok(arguments) => arguments,
             Err(message) => return ParsedMessage::Done(message),
         };
-        let agent = &self.agent.config.id;
-        let Some(tools) = self.servers.agent(agent) else {
+        let Some(tools) = self.servers.agent(&self.agent.config.id) else {
             return ParsedMessage::Done("error: the agent no longer exists".to_owned());
         };
-        let (server, own) = (prompt.prompt.server.as_str(), prompt.prompt.entry.name.as_str());
-        let context =
-            CallContext { agent: Some(agent.as_str()), ..CallContext::by_hand("command") };
-        let outcome = tools.prompt(server, own, &arguments, &context).await;
+        let who = self.caller.name();
+        let decides = self.caller.decides();
+        let caller = DirectCaller { who: &who, decides, watcher: None, trace: None };
+        let outcome = match prompt_for_model(&tools, &prompt.prompt, &arguments, caller).await {
+            Ok(outcome) => outcome,
+            Err(problem) => return ParsedMessage::Done(format!("error: {}", problem.message)),
+        };
         if outcome.is_error {
             return ParsedMessage::Done(outcome.text());
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::call::library::LibraryCall;
+use openclaw_mcp::call::library::{LibraryCall, ServerEntry};
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::catalogue::CatalogueTool;
 use openclaw_mcp::inventory::listing::ListedPrompt;
@@ -48,15 +48,15 @@ const EVERYTHING: CallOptions<'_> = CallOptions {
 
 /// Who makes a call explicitly.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct DirectCaller<'a> {
+pub(crate) struct DirectCaller<'a> {
     /// Name for the audit log.
-    pub(super) who: &'a str,
+    pub(crate) who: &'a str,
     /// Whether the caller may approve calls. Its own calls then count as approved.
-    pub(super) decides: bool,
+    pub(crate) decides: bool,
     /// Receives the progress of a call.
-    pub(super) watcher: Option<&'a ProgressWatcher>,
+    pub(crate) watcher: Option<&'a ProgressWatcher>,
     /// The caller's span.
-    pub(super) trace: Option<&'a SpanContext>,
+    pub(crate) trace: Option<&'a SpanContext>,
 }
 
 impl<'a> DirectCaller<'a> {
@@ -309,6 +309,21 @@ pub(super) async fn prompt(
     Ok(outcome)
 }
 
+/// Gets a prompt for a model: the caller approves it, but gets no more than a model may see.
+///
+/// # Errors
+/// Fails if the caller may not approve it.
+pub(crate) async fn prompt_for_model(
+    agent: &AgentTools,
+    prompt: &ServerEntry<ListedPrompt>,
+    args: &BTreeMap<String, String>,
+    caller: DirectCaller<'_>,
+) -> Result<ToolOutcome, Problem> {
+    let (server, name) = (prompt.server.as_str(), prompt.entry.name.as_str());
+    let context = caller.context(agent, CallOptions::default());
+    approved(agent.prompt(server, name, args, &context).await, server, name)
+}
+
 pub(super) fn unknown_prompt(server: &str, name: &str, known: &[&str]) -> Problem {
     let hint = match openclaw_config::nearest(name, known) {
         Some(similar) => format!("did you mean `{}`?", outside(similar)),
@@ -339,13 +354,19 @@ async fn ask<'a>(
     let context = caller.context(agent, CallOptions { deadline: time.deadline(), ..EVERYTHING });
     let answer =
         agent.pipeline().call(&finding, Call::new(request.method(), given), &context).await;
-    let refused = refused.into_inner();
-    match (refused, answer.details.refused) {
-        (Some(problem), _) => Err(problem),
-        (None, Some(RefusedBy::NobodyToAsk)) => {
-            Err(not_yours(&format!("`{}` of `{}`", outside(request.what()), request.server())))
+    match refused.into_inner() {
+        Some(problem) => Err(problem),
+        None => approved(answer, request.server(), request.what()),
+    }
+}
+
+/// Returns the outcome of a request that is not a tool call, unless the caller may not approve it.
+fn approved(answer: ToolOutcome, server: &str, what: &str) -> Result<ToolOutcome, Problem> {
+    match answer.details.refused {
+        Some(RefusedBy::NobodyToAsk) => {
+            Err(not_yours(&format!("`{}` of `{server}`", outside(what))))
         }
-        (None, _) => Ok(answer),
+        _ => Ok(answer),
     }
 }
 

@@ -20,6 +20,7 @@ mod servers;
 mod state_text;
 
 pub use arguments::fit_texts;
+pub(crate) use call::{DirectCaller, prompt_for_model};
 pub use connections::free_name;
 pub use gather::unknown_server;
 pub(crate) use manage::{ManageTool, McpCommand, NAME as MANAGE_TOOL};

@@ -131,7 +131,7 @@ async fn execute(
         runs: &services.runs,
         servers: &services.servers,
         version: &services.process.version,
-        scopes: &caller.caller().scopes,
+        caller,
         agent,
         key,
         run: &run.id,

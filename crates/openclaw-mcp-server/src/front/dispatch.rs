@@ -14,7 +14,7 @@ use super::lines::{Front, InProgress, LineCalls};
 use super::memory::{MAX_NAME, MAX_PARSED, for_parsing, too_large};
 use super::reply::{BUSY, HubReply, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR};
 use super::rmcp_transport::ServerRoleMessage;
-use crate::batch::{self, BatchError, BatchReplies};
+use crate::batch::{self, BatchError, BatchReplies, NO_HANDSHAKE};
 use crate::era::{begins, invalid_params, is_bad_handshake};
 use crate::input::{Abilities, AskableClient as _};
 
@@ -93,6 +93,12 @@ impl<C: LineCalls> Front<C> {
                         return Err(BatchError::IdInUse);
                     }
                     ids.push(id.into());
+                }
+                IncomingMessage::Handshake { id, .. } => {
+                    let error = HubReply::error(INVALID_REQUEST, NO_HANDSHAKE);
+                    let id = if id.len() <= MAX_NAME { id } else { "null" };
+                    replies.add(&error.into_message(id), Vec::new);
+                    continue;
                 }
                 IncomingMessage::Batch | IncomingMessage::Invalid(_) | IncomingMessage::Garbage => {
                     let error = HubReply::error(INVALID_REQUEST, "not a JSON-RPC message");

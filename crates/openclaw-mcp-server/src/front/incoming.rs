@@ -8,7 +8,7 @@ use openclaw_mcp::connection::era::Era;
 use openclaw_mcp::inventory::listing::app;
 use openclaw_trace::{BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE};
 use rmcp::model::TASKS_EXTENSION_ID;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -74,12 +74,17 @@ struct Words<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[derive(Debug, Deserialize)]
 struct Envelope<'a> {
-    #[serde(borrow, default)]
+    /// `Some` also for `null`.
+    #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
     #[serde(borrow, default)]
     method: Option<Words<'a>>,
     #[serde(borrow, default)]
     params: Option<&'a RawValue>,
+}
+
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(value: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(value).map(Some)
 }
 
 #[derive(Debug, Deserialize)]
@@ -423,7 +428,11 @@ pub(crate) fn classify(line: &[u8]) -> IncomingMessage<'_> {
         }
         _ => return IncomingMessage::Garbage,
     };
+    // Some clients write one into notifications.
+    let is_notification =
+        envelope.method.as_ref().is_some_and(|Words(it)| it.starts_with("notifications/"));
     let id = match envelope.id.map(RawValue::get) {
+        Some("null") if is_notification => None,
         Some(id) if !is_id(id) => return IncomingMessage::Invalid(None),
         id => id,
     };
@@ -500,11 +509,19 @@ mod tests {
         let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":"a"}}"#;
         assert_eq!(kind(cancel), r#"Cancel("\"a\"")"#);
         assert_eq!(kind("[]"), "Batch");
-        for invalid in ["1", "{}", r#"{"id":[1],"method":"ping"}"#, r#"{"id":{},"result":1}"#] {
+        for invalid in [
+            "1",
+            "{}",
+            r#"{"id":[1],"method":"ping"}"#,
+            r#"{"id":{},"result":1}"#,
+            r#"{"id":null,"method":"ping"}"#,
+            r#"{"id":null,"error":{}}"#,
+        ] {
             assert_eq!(kind(invalid), "Invalid(None)", "{invalid}");
         }
         let numbered = r#"{"id":7,"method":8}"#;
         assert_eq!(kind(numbered), r#"Invalid(Some("7"))"#);
+        assert_eq!(kind(r#"{"id":null,"method":"notifications/x"}"#), "Notification");
         assert_eq!(kind("{"), "Garbage");
         let no_name = r#"{"id":1,"method":"tools/call","params":{}}"#;
         assert_eq!(kind(no_name), r#"Request("1")"#, "for rmcp, which knows the error");

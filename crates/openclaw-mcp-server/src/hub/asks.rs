@@ -17,13 +17,14 @@ use openclaw_mcp::connection::client::{
     CallInProgress, Downstream, ElicitationAnswer, ElicitationRequest, SamplingRequest,
 };
 use openclaw_mcp::fleet::Fleet;
+use openclaw_tools::{OutcomeDetails, RawReply, ToolOutcome};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
 use super::client::HubClient;
 use super::listen::Updated;
 use crate::input::{
-    AskableClient, ClientAnswer, ClientQuestion, ROOTS, SAMPLE, ask_if_able, elicited,
+    AskableClient, ClientAnswer, ClientQuestion, ROOTS, SAMPLE, ask_if_able, elicited, visit_id,
 };
 
 /// Why a request is refused that may belong to the call of another client.
@@ -39,6 +40,12 @@ const LOG_CHARS: usize = 4_000;
 const MAX_UPDATES: usize = 256;
 /// How many visits to URLs are remembered.
 const MAX_VISITS: usize = 256;
+/// How many visits that one error requires are remembered.
+const MAX_VISITS_OF_ERROR: usize = 16;
+/// Maximum length of the id of a visit, in bytes; a longer one is not remembered.
+const MAX_VISIT_ID: usize = 1_024;
+/// The code of the error that requires the client to visit URLs before it repeats the request.
+const VISITS_REQUIRED: i64 = -32042;
 
 /// The calls that are made for clients, and the clients that listen to what servers report.
 #[derive(Debug)]
@@ -193,6 +200,34 @@ impl Asks {
         }))
     }
 
+    /// Replaces the ids of the URLs that the client of a session has to visit before it repeats its
+    /// request (error -32042) by ids that the client is told when they were visited.
+    pub(super) fn name_visits(&self, outcome: &mut ToolOutcome, session: &str) {
+        let OutcomeDetails { server: Some(server), raw: Some(RawReply::Error(json)), .. } =
+            &mut *outcome.details
+        else {
+            return;
+        };
+        let Ok(mut error) = serde_json::from_str::<Value>(json) else { return };
+        if error["code"] != VISITS_REQUIRED {
+            return;
+        }
+        let Some(visits) = error.pointer_mut("/data/elicitations").and_then(Value::as_array_mut)
+        else {
+            return;
+        };
+        let Some(client) = self.calls().get(session).map(|call| Arc::clone(&call.answers)) else {
+            return;
+        };
+        for visit in visits.iter_mut().take(MAX_VISITS_OF_ERROR) {
+            let Some(Value::String(id)) = visit.get_mut("elicitationId") else { continue };
+            let ours = visit_id(self.next.fetch_add(1, Ordering::Relaxed));
+            self.remember_visit(server, id, &ours, &client);
+            *id = ours;
+        }
+        *json = error.to_string();
+    }
+
     /// Remembers a URL that a client is asked to visit, instead of the oldest one if there are too many.
     fn remember_visit(
         &self,
@@ -201,6 +236,9 @@ impl Asks {
         ours: &str,
         client: &Arc<dyn AskableClient>,
     ) {
+        if theirs.len() > MAX_VISIT_ID {
+            return;
+        }
         let visit = Visit {
             server: server.to_owned(),
             theirs: theirs.to_owned(),
@@ -312,13 +350,18 @@ impl Downstream for Asks {
 
     fn visited(&self, server: &str, id: &str) {
         let mut visits = self.visits();
-        let found = visits.iter().position(|it| it.server == server && it.theirs == id);
-        let visit = found.and_then(|at| visits.remove(at));
+        let is_it = |it: &Visit| it.server == server && it.theirs == id;
+        let Some(client) = visits.iter().find(|it| is_it(it)).map(|it| it.client.clone()) else {
+            return;
+        };
+        // A client that has repeated its request in vain knows the visit by several ids.
+        let (visited, others): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut *visits)
+            .into_iter()
+            .partition(|it| is_it(it) && it.client.ptr_eq(&client));
+        *visits = others;
         drop(visits);
-        if let Some(visit) = visit
-            && let Some(client) = visit.client.upgrade()
-        {
-            client.visited(&visit.ours);
+        if let Some(client) = client.upgrade() {
+            visited.iter().for_each(|visit| client.visited(&visit.ours));
         }
     }
 

@@ -7,7 +7,7 @@ use openclaw_config::LogLevel;
 use openclaw_tools::pipeline::{Refusal, RefuseCall, Resolve, Resolving, unknown};
 use openclaw_tools::{
     Call, CallContext, CallOptions, Consent, Fallback, ProgressWatcher, RefusedBy, Relay,
-    StartedCall, Tool, ToolFailure,
+    StartedCall, Tool, ToolFailure, ToolOutcome,
 };
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -139,7 +139,13 @@ impl HubClient {
                 Box::pin(pipeline.call(&RefuseCall(refuse), call, &context)).await
             }
         };
-        HubReply::of_call(outcome, self.options.wrap, self.reply_to(CALL, request))
+        self.reply_of_call(outcome, by.session, self.reply_to(CALL, request))
+    }
+
+    /// Returns the reply for the outcome of a call of a session.
+    fn reply_of_call(&self, mut outcome: ToolOutcome, session: &str, to: ReplyTo<'_>) -> HubReply {
+        self.hub.asks.name_visits(&mut outcome, session);
+        HubReply::of_call(outcome, self.options.wrap, to)
     }
 
     /// Has the server of a tool send log messages of this level, if it is told so by a request of its
@@ -180,19 +186,18 @@ impl HubClient {
             // There is room, unless another request of the client has just taken it: that one more is
             // let through.
             let _ = self.check_limit(rights.now);
-            let (done, wraps) = (done(), self.options.wrap);
+            let (done, by, session) = (done(), Arc::clone(self), by.session.to_owned());
             // A result since 2026-07-28 may have a state, which belongs to the request.
-            let modern = is_modern
-                .then(|| (Arc::clone(self), call.name.to_owned(), call.arguments.to_owned()));
+            let modern = is_modern.then(|| (call.name.to_owned(), call.arguments.to_owned()));
             move |outcome| {
                 let to = match &modern {
-                    Some((client, name, arguments)) => {
-                        let origin = client.origin(CALL, name, arguments.get());
-                        ReplyTo::Modern(&client.waiting().seal, origin)
+                    Some((name, arguments)) => {
+                        let origin = by.origin(CALL, name, arguments.get());
+                        ReplyTo::Modern(&by.waiting().seal, origin)
                     }
                     None => ReplyTo::Legacy,
                 };
-                done(HubReply::of_call(outcome, wraps, to));
+                done(by.reply_of_call(outcome, &session, to));
             }
         };
         let made = Call::new(call.name, call.arguments);
@@ -247,7 +252,7 @@ impl HubClient {
 
 impl CallingClient for HubClient {
     fn number(&self) -> u64 {
-        self.number
+        self.as_caller().number
     }
 
     fn connection(&self) -> &ClientConnection {

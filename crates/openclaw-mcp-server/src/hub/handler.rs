@@ -166,7 +166,7 @@ impl Wanted {
             begun: None,
             trace: request.trace.as_ref(),
         };
-        let outcome = match self {
+        let mut outcome = match self {
             Self::Resource { server, uri } => {
                 let outcome = view.agent().read(server, uri, &context).await;
                 // A URI that no server has listed, and there is no user to ask about it.
@@ -185,6 +185,7 @@ impl Wanted {
             }
         };
         let to = client.reply_to(self.method(), request);
+        client.hub.asks.name_visits(&mut outcome, scope.session());
         HubReply::of_request(outcome, client.options.wrap, to)
     }
 }

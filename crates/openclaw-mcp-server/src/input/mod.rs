@@ -70,11 +70,16 @@ impl ClientQuestion {
                 json!({ "mode": "form", "message": message, "requestedSchema": schema })
             }
             ElicitationKind::Visit(url) => json!({
-                "mode": "url", "message": message, "url": url, "elicitationId": format!("{id:x}"),
+                "mode": "url", "message": message, "url": url, "elicitationId": visit_id(id),
             }),
         };
         Self { method: ELICIT, params }
     }
+}
+
+/// The id that a client knows the visit to a URL by.
+pub(super) fn visit_id(number: u64) -> String {
+    format!("{number:x}")
 }
 
 /// Reads the answer to an elicitation.

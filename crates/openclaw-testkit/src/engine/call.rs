@@ -16,6 +16,12 @@ use crate::script::{Ask, RpcError};
 /// How often a waiting call checks whether its stream is still open.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// The ids of the URLs that an error requires to be visited.
+fn visit_ids(problem: &RpcError) -> Vec<&Value> {
+    let visits = problem.data.as_ref().and_then(|data| data["elicitations"].as_array());
+    visits.into_iter().flatten().filter_map(|visit| visit.get("elicitationId")).collect()
+}
+
 /// A request to the client.
 pub(super) struct Question {
     method: String,
@@ -227,6 +233,15 @@ impl Engine {
         }
         if knobs.wrong_id {
             id = format!("\"wrong-{number}\"");
+        }
+        let visits = match &answer {
+            // The user has visited the URLs meanwhile.
+            Err(problem) if number > 1 => visit_ids(problem),
+            _ => Vec::new(),
+        };
+        for id in visits {
+            let visited = json!({ "elicitationId": id });
+            out.send(notification("notifications/elicitation/complete", &visited));
         }
         let line = match answer {
             Ok(members) => response(&id, &members, request.modern),

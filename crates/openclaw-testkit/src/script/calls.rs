@@ -181,7 +181,8 @@ setters! { calls:
     list_changed_after_calls(calls: u64) => list_changed_after = Some(calls);
     /// Sends a log notification before every response.
     log_notifications() => log = true;
-    /// Answers every call with this JSON-RPC error.
+    /// Answers every call with this JSON-RPC error. If it requires visits to URLs (`elicitationId`), those of
+    /// the first call are reported at the second.
     call_error(error: RpcError) => error = Some(error);
     /// Executes calls as tasks.
     as_tasks(task: TaskScript) => task = Some(task);

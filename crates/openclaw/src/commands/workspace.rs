@@ -117,8 +117,8 @@ impl EditorFolders {
 
 /// Returns the absolute path of a folder, without links.
 fn folder(path: &Path) -> Result<PathBuf, CommandError> {
-    let found =
-        dunce::canonicalize(path).context(format!("cannot open the folder {}", path.display()))?;
+    let found = openclaw_files::canonical(path)
+        .context(format!("cannot open the folder {}", path.display()))?;
     match found.is_dir() {
         true => Ok(found),
         false => Err(CommandError::usage(format!("{} is not a folder", path.display()))),

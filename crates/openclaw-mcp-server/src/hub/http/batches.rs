@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::sessions::HubSession;
 use super::{HubBody, HubHttp, accepted, call, respond};
-use crate::batch::{self, BatchError, BatchReplies, TOO_LARGE};
+use crate::batch::{self, BatchError, BatchReplies, NO_HANDSHAKE, TOO_LARGE};
 use crate::front::incoming::{IncomingMessage, classify};
 use crate::front::reply::{BUSY, HubReply, INVALID_REQUEST, PARSE_ERROR};
 
@@ -62,7 +62,7 @@ impl HubHttp {
             }
             IncomingMessage::Request(id) => Some(id),
             IncomingMessage::Handshake { id, .. } => {
-                let error = HubReply::error(INVALID_REQUEST, "`initialize` cannot be in a batch");
+                let error = HubReply::error(INVALID_REQUEST, NO_HANDSHAKE);
                 return Some(error.into_message(id));
             }
             IncomingMessage::Response(id) if session.answer(id, message) => return None,

@@ -215,7 +215,7 @@ fn is_below(word: &str, folder: &Path) -> bool {
     if is_option || !Path::new(word).components().all(is_name) {
         return false;
     }
-    dunce::canonicalize(folder).is_ok_and(|folder| stays_below(Path::new(word), &folder))
+    openclaw_files::canonical(folder).is_ok_and(|folder| stays_below(Path::new(word), &folder))
 }
 
 /// How many links a path may lead through, as in Linux.
@@ -278,11 +278,11 @@ const MANY_IN_ONE: [&str; 2] = ["busybox", "toybox"];
 /// Whether a shell with this search path starts a program that the agent cannot have written: it
 /// and all folders that are searched before it are outside of the workspace.
 pub(super) fn is_installed(program: &str, search_path: Option<&str>, folder: &Path) -> bool {
-    let (Some(search_path), Ok(folder)) = (search_path, dunce::canonicalize(folder)) else {
+    let (Some(search_path), Ok(folder)) = (search_path, openclaw_files::canonical(folder)) else {
         return false;
     };
     for searched in std::env::split_paths(search_path) {
-        let is_inside = match dunce::canonicalize(&searched) {
+        let is_inside = match openclaw_files::canonical(&searched) {
             Ok(real) => real.starts_with(&folder),
             Err(_) => searched.starts_with(&folder),
         };
@@ -293,7 +293,7 @@ pub(super) fn is_installed(program: &str, search_path: Option<&str>, folder: &Pa
         if !file.is_file() {
             continue;
         }
-        let Ok(real) = dunce::canonicalize(&file) else { return false };
+        let Ok(real) = openclaw_files::canonical(&file) else { return false };
         if real.starts_with(&folder) || MANY_IN_ONE.iter().any(|it| real.ends_with(it)) {
             return false;
         }

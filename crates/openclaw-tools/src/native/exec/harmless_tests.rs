@@ -316,7 +316,7 @@ fn no_link_leads_elsewhere_in_another_process() {
         assert!(!folder.covers(&format!("cat {name}")), "{name} -> {target}");
         assert!(!folder.covers(&format!("cat {name}/missing")), "{name} -> {target}");
     }
-    let real = dunce::canonicalize(&work).unwrap();
+    let real = openclaw_files::canonical(&work).unwrap();
     for (name, target) in [
         ("in", "sub/../sub/./b.txt"),
         ("in-folder", "sub"),
@@ -344,7 +344,7 @@ fn a_link_that_this_process_resolves_to_a_file_of_the_workspace_is_not_covered()
         .output()
         .unwrap();
     let resolved = String::from_utf8(resolved.stdout).unwrap();
-    let decoy = dunce::canonicalize(work.join("outside")).unwrap();
+    let decoy = openclaw_files::canonical(work.join("outside")).unwrap();
     assert_eq!(resolved.trim(), decoy.to_str().unwrap());
     assert!(!folder.covers("cat link"));
 }
@@ -396,7 +396,9 @@ fn only_the_bare_name_of_an_installed_program_is_covered() {
     }
     let multiple = folder.0.path().join("multiple");
     fs::create_dir(&multiple).unwrap();
-    fs::copy("/bin/true", multiple.join("busybox")).unwrap();
+    fs::write(multiple.join("busybox"), "").unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(multiple.join("busybox"), executable).unwrap();
     std::os::unix::fs::symlink("busybox", multiple.join("ls")).unwrap();
     assert!(!is_installed("ls", multiple.to_str(), &work));
     let skipped = folder.0.path().join("skipped");

@@ -68,8 +68,17 @@ pub(super) fn start(args: &RunArgs, edge: &Edge, output: &mut Output) -> Command
 
 /// Stops the gateway, if it is running, and starts it.
 pub(super) fn restart(args: &RunArgs, edge: &Edge, output: &mut Output) -> CommandResult {
+    let before = running(&edge.paths()?.state, edge).map(|running| running.url);
     stop::stopped(edge)?;
-    start(args, edge, output)
+    let exit = start(args, edge, output)?;
+    let now = running(&edge.paths()?.state, edge).map(|running| running.url);
+    if let (Some(before), Some(now)) = (before, now)
+        && before != now
+    {
+        output
+            .aside(&format!("It was at {before} before; `--port` and `--bind` choose an address."));
+    }
+    Ok(exit)
 }
 
 /// Starts a process that outlives this one and its terminal.

@@ -80,7 +80,7 @@ async fn attend(
     let mut has_little_time = false;
     let result = tokio::select! {
         signal = attend_signals(&served, &mut signals, output) => {
-            // Windows ends the process some seconds after its window was closed, and at its shutdown.
+            // Windows ends the process some seconds after its window was closed.
             has_little_time = cfg!(windows) && signal == SignalAction::End;
             Ok(Exit::Ok)
         }

@@ -77,7 +77,7 @@ fn file(
             .map_err(|error| CommandError::failed(error.to_string()).hint("use `--file FILE`"))?,
     };
     let ours = edge.paths()?.config;
-    let real = |path: &Path| dunce::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let real = |path: &Path| openclaw_files::canonical(path).unwrap_or_else(|_| path.to_owned());
     if real(&file) == real(&ours) {
         return Err(CommandError::usage(format!(
             "{} is the configuration of this program",
