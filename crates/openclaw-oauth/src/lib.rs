@@ -22,7 +22,6 @@ pub mod issuer;
 pub mod jwt;
 pub mod login;
 pub mod metadata;
-mod obtain;
 pub mod refresh;
 mod registration;
 pub mod secret;

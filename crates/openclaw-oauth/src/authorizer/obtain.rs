@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::authorizer::{Authorizer, LOCK_PATIENCE, SentToken};
 use crate::challenge::Scheme;
 use crate::client::{self, ClientIdentity};
 use crate::dpop::DpopKey;
@@ -17,9 +16,11 @@ use crate::settings::{DpopUse, GrantType};
 use crate::store::GrantLock;
 use crate::token::TokenResponse;
 
+use super::{Authorizer, LOCK_PATIENCE, SentToken};
+
 impl Authorizer {
     /// Obtains a new grant: without a user where the configuration says how, else by a login.
-    pub(crate) async fn obtain(
+    pub(super) async fn obtain(
         &self,
         sent: Option<&SentToken>,
         scopes: &BTreeSet<String>,
@@ -48,7 +49,7 @@ impl Authorizer {
     }
 
     /// Obtains a grant for this program itself, which needs no user (O8).
-    pub(crate) async fn obtain_as_machine(
+    pub(super) async fn obtain_as_machine(
         &self,
         lease: &GrantLock,
         scopes: &BTreeSet<String>,
@@ -84,7 +85,7 @@ impl Authorizer {
     }
 
     /// Finds the authorization server, of several preferably the pinned one.
-    pub(crate) async fn discover(&self, pin: &IssuerPin) -> Result<Discovery, AuthError> {
+    pub(super) async fn discover(&self, pin: &IssuerPin) -> Result<Discovery, AuthError> {
         let options = &self.0.options;
         let (settings, challenge) = (&options.settings, self.challenge());
         let pinned = pin.issuer();
@@ -107,7 +108,7 @@ impl Authorizer {
     }
 
     /// Stores a new grant and uses it. Its authorization server is confirmed by it.
-    pub(crate) async fn keep(
+    pub(super) async fn keep(
         &self,
         lease: &GrantLock,
         discovery: &Discovery,
@@ -146,7 +147,7 @@ impl Authorizer {
 
 /// Adds to the rejection of a request without a key that the authorization server may insist on one:
 /// there is no error code for that.
-pub(crate) fn with_binding(
+pub(super) fn with_binding(
     error: AuthError,
     server: &AuthorizationServer,
     dpop: Option<&DpopKey>,
