@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 
 use crate::client::{CLIENT_NAME, ClientIdentity, Registration, TokenAuth, has};
 use crate::error::AuthError;
-use crate::http::{AuthHttpClient, invalid, quoted, temporary};
+use crate::http::{AuthHttpClient, invalid, temporary};
 use crate::metadata::AuthorizationServer;
+use crate::quote::quoted;
 use crate::settings::{AuthSettings, GrantType};
 use crate::token::JWT_BEARER;
 

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 use crate::challenge::{Scheme, scopes};
 use crate::client::TokenAuth;
 use crate::error::AuthError;
-use crate::http::{AuthResponse, invalid, quoted, temporary};
+use crate::http::{AuthResponse, invalid, temporary};
+use crate::quote::quoted;
 use crate::token::{ID_JAG, REQUEST};
 
 /// Maximum lifetime of a token, in seconds: ten years.

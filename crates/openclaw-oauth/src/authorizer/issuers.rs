@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use url::Url;
 
+use crate::confirmation::{IssuerPin, KnownClient, check};
 use crate::error::AuthError;
 use crate::grant::Grant;
-use crate::http::quoted;
-use crate::issuer::{IssuerDoubt, IssuerPin, KnownClient, UnconfirmedIssuer, check};
-use crate::store::{ConfirmedIssuer, StoredIssuer};
+use crate::issuer::{ConfirmedIssuer, IssuerDoubt, UnconfirmedIssuer};
+use crate::quote::quoted;
+use crate::store::StoredIssuer;
 
 use super::Authorizer;
 

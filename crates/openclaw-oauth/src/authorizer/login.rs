@@ -19,6 +19,7 @@ use crate::authorize::{AuthorizationRequest, CallbackParams};
 use crate::callback::{CallbackListener, LoginOutcome};
 use crate::challenge::AuthChallenge;
 use crate::client::{self, ClientIdentity};
+use crate::confirmation;
 use crate::error::AuthError;
 use crate::grant::Grant;
 use crate::issuer;
@@ -172,7 +173,7 @@ impl Authorizer {
         let pin = self.pinned_issuer().await;
         let discovery = self.discover(&pin).await?.with_scopes(scopes);
         let (server, settings) = (&discovery.server, &options.settings);
-        if let Err(unconfirmed) = issuer::check(server, settings, &pin) {
+        if let Err(unconfirmed) = confirmation::check(server, settings, &pin) {
             self.note_question(&pin, &unconfirmed).await;
             return Err(AuthError::Unconfirmed(unconfirmed));
         }
@@ -187,9 +188,9 @@ impl Authorizer {
         let identify =
             client::identify(&options.http, server, settings, &redirect_uri, known.as_ref());
         let client = identify.await?;
-        if !issuer::is_unmistakable(server, settings) {
+        if !confirmation::is_unmistakable(server, settings) {
             let known = self.known_clients().await;
-            if let Err(unconfirmed) = issuer::check_client(server, &client, &pin, &known) {
+            if let Err(unconfirmed) = confirmation::check_client(server, &client, &pin, &known) {
                 self.note_question(&pin, &unconfirmed).await;
                 return Err(AuthError::Unconfirmed(unconfirmed));
             }

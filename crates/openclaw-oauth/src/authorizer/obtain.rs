@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::challenge::Scheme;
 use crate::client::{self, ClientIdentity};
+use crate::confirmation::{self, IssuerPin};
 use crate::dpop::DpopKey;
 use crate::error::AuthError;
 use crate::grant::Grant;
-use crate::http::quoted;
-use crate::issuer::{self, IssuerPin};
 use crate::metadata::{self, AuthorizationServer, Discovery};
+use crate::quote::quoted;
 use crate::refresh::issued;
 use crate::settings::{DpopUse, GrantType};
 use crate::store::GrantLock;
@@ -59,7 +59,7 @@ impl Authorizer {
         let discovery = self.discover(&pin).await?.with_scopes(scopes);
         let server = &discovery.server;
         // Before anything is sent there, a registration included.
-        if let Err(unconfirmed) = issuer::check(server, &options.settings, &pin) {
+        if let Err(unconfirmed) = confirmation::check(server, &options.settings, &pin) {
             match &options.prompt {
                 Some(prompt) if prompt.confirm(&unconfirmed).await => {
                     self.pin_issuer(unconfirmed.proposed).await?;
@@ -121,7 +121,8 @@ impl Authorizer {
         let bearer_only = dpop.is_none() && self.is_bearer_only().await;
         let grant = Grant { bearer_only, ..issued(discovery, client, dpop, response) };
         let confirmed =
-            issuer::confirmed_by(&discovery.server, &grant.client, &self.0.options.settings).into();
+            confirmation::confirmed_by(&discovery.server, &grant.client, &self.0.options.settings)
+                .into();
         if store.issuer(key).await.ok().flatten().as_ref() != Some(&confirmed) {
             store.save_issuer(key, &confirmed).await?;
         }
