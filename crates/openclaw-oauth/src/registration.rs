@@ -9,7 +9,6 @@ use crate::http::{AuthHttpClient, invalid, temporary};
 use crate::metadata::AuthorizationServer;
 use crate::quote::quoted;
 use crate::settings::{AuthSettings, GrantType};
-use crate::token::JWT_BEARER;
 
 const REGISTRATION: &str = "the registration";
 
@@ -62,11 +61,7 @@ fn registration_request(
         server.grant_types_supported.as_ref().is_none_or(|all| all.iter().any(|one| one == grant))
     };
     let is_login = matches!(settings.grant, GrantType::AuthorizationCode);
-    let mut grants = vec![match &settings.grant {
-        GrantType::AuthorizationCode => "authorization_code",
-        GrantType::ClientCredentials => "client_credentials",
-        GrantType::JwtBearer { .. } | GrantType::Enterprise(_) => JWT_BEARER,
-    }];
+    let mut grants = vec![settings.grant.name()];
     if is_login && offers("refresh_token") {
         grants.push("refresh_token");
     }

@@ -8,8 +8,11 @@ use crate::client::TokenAuth;
 use crate::error::AuthError;
 use crate::http::{AuthResponse, invalid, temporary};
 use crate::quote::quoted;
-use crate::token::{ID_JAG, REQUEST};
 
+/// What errors call a request to a token endpoint.
+pub(crate) const REQUEST: &str = "the token request";
+/// The token type of authorization grants for other domains.
+pub(crate) const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 /// Maximum lifetime of a token, in seconds: ten years.
 const MAX_LIFETIME: u64 = 10 * 365 * 24 * 60 * 60;
 /// Maximum length of a token: it must fit in a header.
