@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 use crate::authorize::{AuthorizationRequest, CallbackParams};
 use crate::callback::{CallbackListener, LoginOutcome};
 use crate::challenge::AuthChallenge;
-use crate::client::{self, ClientIdentity};
+use crate::client::ClientIdentity;
 use crate::confirmation;
 use crate::error::AuthError;
 use crate::grant::Grant;
@@ -26,6 +26,7 @@ use crate::issuer;
 use crate::jwt;
 use crate::login::{LoginPrompt, LoginRequest, Logout, PromptResponse};
 use crate::metadata::Discovery;
+use crate::registration;
 use crate::store::{LOGIN_LIFETIME, PendingLogin};
 use crate::token;
 
@@ -178,7 +179,8 @@ impl Authorizer {
             return Err(AuthError::Unconfirmed(unconfirmed));
         }
         // The URIs of other clients are registered, or published, without an issuer.
-        let is_free = client::registers_itself(server, settings) && options.redirect_port.is_none();
+        let is_free =
+            registration::registers_itself(server, settings) && options.redirect_port.is_none();
         let redirect_uri = if is_free {
             issuer::redirect_uri(callback, &server.issuer)
         } else {
@@ -186,7 +188,7 @@ impl Authorizer {
         };
         let known = self.known_client().await;
         let identify =
-            client::identify(&options.http, server, settings, &redirect_uri, known.as_ref());
+            registration::identify(&options.http, server, settings, &redirect_uri, known.as_ref());
         let client = identify.await?;
         if !confirmation::is_unmistakable(server, settings) {
             let known = self.known_clients().await;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::challenge::Scheme;
-use crate::client::{self, ClientIdentity};
+use crate::client::ClientIdentity;
 use crate::confirmation::{self, IssuerPin};
 use crate::dpop::DpopKey;
 use crate::error::AuthError;
@@ -12,6 +12,7 @@ use crate::grant::Grant;
 use crate::metadata::{self, AuthorizationServer, Discovery};
 use crate::quote::quoted;
 use crate::refresh::issued;
+use crate::registration;
 use crate::settings::{DpopUse, GrantType};
 use crate::store::GrantLock;
 use crate::token::TokenResponse;
@@ -69,7 +70,8 @@ impl Authorizer {
         }
         let known = options.store.load(&self.0.key).await.ok().flatten();
         let known = known.as_ref().map(|stored| &stored.grant.client);
-        let client = client::identify(&options.http, server, &options.settings, "", known).await?;
+        let client =
+            registration::identify(&options.http, server, &options.settings, "", known).await?;
         let dpop = discovery.dpop.then(DpopKey::generate).transpose()?;
         let endpoint =
             self.endpoint(&server.token_endpoint, &client, &discovery.resource, dpop.as_ref());
