@@ -1,7 +1,7 @@
 //! Authorizes the requests to one MCP server: sends its token, renews it, and answers challenges.
 //!
-//! [`refresh`] renews tokens, [`obtain`] and [`login`] get new ones, from the authorization servers of
-//! [`issuers`].
+//! `refresh` renews tokens, `obtain` and `login` get new ones, from the authorization servers of
+//! `issuers`.
 
 use std::collections::BTreeSet;
 use std::fmt;
