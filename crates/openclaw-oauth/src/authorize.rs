@@ -11,9 +11,9 @@ use url::{Url, form_urlencoded};
 use crate::client::ClientIdentity;
 use crate::dpop::DpopKey;
 use crate::error::AuthError;
-use crate::http::quoted;
 use crate::jwt;
 use crate::metadata::{AuthorizationServer, Discovery, OFFLINE_ACCESS};
+use crate::quote::quoted;
 
 /// A login that has begun. It serializes with its secrets, so that another process can finish it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

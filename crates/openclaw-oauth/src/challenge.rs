@@ -4,7 +4,7 @@ use http::HeaderMap;
 use http::header::WWW_AUTHENTICATE;
 use url::Url;
 
-use crate::dpop;
+use crate::server_hints::nonce;
 
 /// Maximum number of scopes that are taken from a challenge.
 const MAX_SCOPES: usize = 100;
@@ -55,7 +55,7 @@ impl AuthChallenge {
             resource_metadata: param("resource_metadata").and_then(|url| Url::parse(url).ok()),
             scope: param("scope").map(scopes).filter(|scopes| !scopes.is_empty()),
             error: param("error").filter(|error| is_word(error)).map(str::to_owned),
-            dpop_nonce: dpop::nonce(headers),
+            dpop_nonce: nonce(headers),
         })
     }
 

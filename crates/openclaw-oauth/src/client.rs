@@ -1,5 +1,4 @@
-//! Who we are to an authorization server: a configured client, a client with a metadata document
-//! (CIMD), or one that registers itself (RFC 7591).
+//! The identity of a client at one authorization server, and how it authenticates itself.
 
 use openclaw_net::host::is_loopback;
 use openclaw_secrets::SecretString;
@@ -8,10 +7,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::error::AuthError;
-use crate::http::AuthHttpClient;
-use crate::jwt::{self, Algorithm, SigningKey};
-use crate::metadata::AuthorizationServer;
-use crate::registration::register;
+use crate::jwt::{Algorithm, SigningKey};
 use crate::settings::AuthSettings;
 
 /// The name that users see when they are asked for permission.
@@ -106,7 +102,7 @@ impl ClientIdentity {
             return Ok(self);
         }
         if settings.private_key.is_some() && self.auth == TokenAuth::PrivateKeyJwt {
-            let key = signing_key(settings, None)?;
+            let key = signing_key(settings, &[])?;
             self.signing_algorithm = key.map(|key| key.algorithm());
             self.private_key.clone_from(&settings.private_key);
         }
@@ -125,7 +121,7 @@ impl ClientIdentity {
     /// Whether a stored dynamic registration can still be used for a login. The redirect URI must be
     /// identical: RFC 8252, section 7.3, allows any port of a loopback address, but many servers
     /// compare the whole URI, and show an error in the browser that is never reported to us.
-    fn is_usable(&self, issuer: &str, redirect_uri: &str, now: u64) -> bool {
+    pub(crate) fn is_usable(&self, issuer: &str, redirect_uri: &str, now: u64) -> bool {
         let is_fresh = self.secret_expires_at.is_none_or(|at| at > now + EXPIRY_MARGIN);
         self.registration == Registration::Dynamic
             && self.issuer == issuer
@@ -134,78 +130,14 @@ impl ClientIdentity {
     }
 }
 
-/// Finds out, or registers, who we are to an authorization server: the configured client, else our
-/// metadata document, else a dynamic registration. A `known` registration at the same server is used
-/// again.
-///
-/// # Errors
-/// [`AuthError::NotRegistered`] if none of these is possible.
-pub async fn identify(
-    http: &AuthHttpClient,
-    server: &AuthorizationServer,
+/// Reads the configured key. An RSA key signs with PS256 if that is `accepted` and RS256 is not.
+pub(crate) fn signing_key(
     settings: &AuthSettings,
-    redirect_uri: &str,
-    known: Option<&ClientIdentity>,
-) -> Result<ClientIdentity, AuthError> {
-    if let Some(id) = &settings.client_id {
-        return configured(server, settings, id, redirect_uri);
-    }
-    if settings.client_secret.is_some() || settings.private_key.is_some() {
-        let setting = if settings.private_key.is_some() { "privateKey" } else { "clientSecret" };
-        return Err(AuthError::Setting { setting, cause: "it needs a `clientId`".to_owned() });
-    }
-    if let Some(url) = document_url(server, settings) {
-        return document_identity(server, url, redirect_uri);
-    }
-    if let Some(known) = known
-        && known.is_usable(&server.issuer, redirect_uri, jwt::now())
-    {
-        return Ok(known.clone());
-    }
-    register(http, server, settings, redirect_uri).await
-}
-
-fn configured(
-    server: &AuthorizationServer,
-    settings: &AuthSettings,
-    id: &str,
-    redirect_uri: &str,
-) -> Result<ClientIdentity, AuthError> {
-    let key = signing_key(settings, Some(server))?;
-    let auth = match (&key, &settings.client_secret) {
-        (Some(_), _) => TokenAuth::PrivateKeyJwt,
-        (None, Some(_)) => match server.token_endpoint_auth_methods_supported.as_deref() {
-            Some(methods) if !has(methods, TokenAuth::Basic) && has(methods, TokenAuth::Post) => {
-                TokenAuth::Post
-            }
-            _ => TokenAuth::Basic,
-        },
-        (None, None) => TokenAuth::None,
-    };
-    Ok(ClientIdentity {
-        issuer: server.issuer.clone(),
-        id: id.to_owned(),
-        secret: settings.client_secret.clone(),
-        auth,
-        private_key: settings.private_key.clone(),
-        signing_algorithm: key.map(|key| key.algorithm()),
-        registration: Registration::Configured,
-        redirect_uri: Some(redirect_uri.to_owned()),
-        secret_expires_at: None,
-    })
-}
-
-/// Reads the configured key. An RSA key signs with PS256 where the server does not take RS256.
-fn signing_key(
-    settings: &AuthSettings,
-    server: Option<&AuthorizationServer>,
+    accepted: &[String],
 ) -> Result<Option<SigningKey>, AuthError> {
     let Some(pem) = &settings.private_key else { return Ok(None) };
     let algorithm = settings.signing_algorithm.as_deref().map(str::parse).transpose()?;
     let key = SigningKey::from_pem(pem, algorithm)?;
-    let accepted = server
-        .and_then(|server| server.token_endpoint_auth_signing_alg_values_supported.as_deref())
-        .unwrap_or_default();
     let accepts = |algorithm: Algorithm| accepted.iter().any(|name| name == algorithm.name());
     if algorithm.is_none()
         && key.algorithm() == Algorithm::Rs256
@@ -215,41 +147,6 @@ fn signing_key(
         return SigningKey::from_pem(pem, Some(Algorithm::Ps256)).map(Some);
     }
     Ok(Some(key))
-}
-
-/// Returns the URL of our metadata document, if the server supports them.
-fn document_url<'a>(server: &AuthorizationServer, settings: &'a AuthSettings) -> Option<&'a Url> {
-    let is_supported = server.client_id_metadata_document_supported;
-    settings.client_metadata_url.as_ref().filter(|_| is_supported)
-}
-
-/// Whether this program registers itself at a server, unless it has done so before.
-pub(crate) fn registers_itself(server: &AuthorizationServer, settings: &AuthSettings) -> bool {
-    settings.client_id.is_none() && document_url(server, settings).is_none()
-}
-
-fn document_identity(
-    server: &AuthorizationServer,
-    url: &Url,
-    redirect_uri: &str,
-) -> Result<ClientIdentity, AuthError> {
-    if url.scheme() != "https" || url.path() == "/" || url.fragment().is_some() {
-        return Err(AuthError::Setting {
-            setting: "clientMetadataUrl",
-            cause: "it must be an https URL with a path".to_owned(),
-        });
-    }
-    Ok(ClientIdentity {
-        issuer: server.issuer.clone(),
-        id: url.to_string(),
-        secret: None,
-        auth: TokenAuth::None,
-        private_key: None,
-        signing_algorithm: None,
-        registration: Registration::MetadataDocument,
-        redirect_uri: Some(redirect_uri.to_owned()),
-        secret_expires_at: None,
-    })
 }
 
 /// Returns the client metadata document to be hosted at a URL (CIMD).
@@ -265,10 +162,31 @@ pub fn metadata_document(client_metadata_url: &Url, redirect_uris: &[String]) ->
     })
 }
 
-pub(crate) fn has(methods: &[String], method: TokenAuth) -> bool {
-    methods.iter().any(|name| name == method.name())
-}
-
 #[cfg(test)]
-#[path = "client_tests.rs"]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::authorize::tests::client;
+
+    #[test]
+    fn a_stored_configured_client_takes_the_current_secret() {
+        let known = client("https://as.example", TokenAuth::Basic);
+        let settings = AuthSettings {
+            client_id: Some(known.id.clone()),
+            client_secret: Some("rotated".into()),
+            ..AuthSettings::default()
+        };
+        assert_eq!(known.clone().with_settings(&settings).unwrap().secret, settings.client_secret);
+        let other = AuthSettings { client_id: Some("other".to_owned()), ..settings };
+        assert_eq!(known.clone().with_settings(&other).unwrap(), known);
+    }
+
+    #[test]
+    fn the_hosted_document_names_itself() {
+        let url = "https://me.example/client.json".parse().unwrap();
+        let redirect = "http://127.0.0.1:4711/callback";
+        let document = metadata_document(&url, &[redirect.to_owned()]);
+        assert_eq!(document["client_id"], "https://me.example/client.json");
+        assert_eq!(document["redirect_uris"], json!([redirect]));
+        assert_eq!(document["grant_types"], json!(["authorization_code", "refresh_token"]));
+    }
+}

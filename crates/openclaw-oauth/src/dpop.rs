@@ -7,7 +7,6 @@ use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use http::HeaderMap;
 use openclaw_secrets::SecretString;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
@@ -23,11 +22,6 @@ use crate::server_hints::ServerHints;
 pub const ALGORITHM: &str = "ES256";
 /// The header of a proof.
 pub const PROOF_HEADER: &str = "dpop";
-/// The header with which a server hands out a nonce.
-pub const NONCE_HEADER: &str = "dpop-nonce";
-
-/// Maximum length of a nonce.
-const MAX_NONCE: usize = 1024;
 
 /// The key that a token is bound to: P-256, generated here.
 ///
@@ -132,14 +126,6 @@ impl<'de> Deserialize<'de> for DpopKey {
             .map_err(|_| D::Error::custom("a DPoP key that is not PKCS#8 of P-256"))?;
         Ok(Self { pair: Arc::new(pair), pkcs8 })
     }
-}
-
-/// Returns the nonce of a response, if it is valid (RFC 9449, section 8.1).
-pub fn nonce(headers: &HeaderMap) -> Option<String> {
-    let nonce = headers.get(NONCE_HEADER)?.to_str().ok()?;
-    let is_allowed = |byte: u8| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e);
-    let fits = !nonce.is_empty() && nonce.len() <= MAX_NONCE && nonce.bytes().all(is_allowed);
-    fits.then(|| nonce.to_owned())
 }
 
 #[cfg(test)]

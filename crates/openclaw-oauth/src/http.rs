@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use openclaw_content::{Untrusted, clean_line};
 use openclaw_net::address::{AllowPrivate, is_public};
 use openclaw_net::client::{ClientOptions, ProxyAddress, TrustedRoots, guarded, is_not_public};
 use openclaw_net::host::{is_internal_name, is_loopback};
@@ -20,6 +19,7 @@ use tokio::sync::Mutex;
 use url::{Host, Url, form_urlencoded};
 
 use crate::error::AuthError;
+use crate::quote::quoted;
 use crate::settings::{AuthSettings, GrantType};
 
 /// Timeout of a request, including redirects and the body.
@@ -28,8 +28,6 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_REDIRECTS: usize = 3;
 /// Maximum size of a body.
 const MAX_BODY: usize = 256 * 1024;
-/// Maximum length of a quoted text of another party.
-const MAX_QUOTE: usize = 200;
 
 /// Returns the proxy for a URL, or `None` for a direct connection.
 pub type ProxyChoice = Arc<dyn Fn(&Url) -> Option<Url> + Send + Sync>;
@@ -418,11 +416,6 @@ pub(crate) fn temporary(what: &'static str, response: &AuthResponse) -> Option<A
         url: AuthError::shown(&response.url),
         cause: format!("HTTP {}", status.as_u16()),
     })
-}
-
-/// Returns one clean line of another party's text.
-pub(crate) fn quoted(text: &str) -> String {
-    clean_line(Untrusted::new(text), MAX_QUOTE)
 }
 
 #[cfg(test)]

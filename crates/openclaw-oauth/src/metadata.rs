@@ -8,7 +8,8 @@ use url::Url;
 
 use crate::challenge::{AuthChallenge, Scheme, scopes};
 use crate::error::AuthError;
-use crate::http::{AuthHttpClient, AuthResponse, invalid, quoted, temporary};
+use crate::http::{AuthHttpClient, AuthResponse, invalid, temporary};
+use crate::quote::quoted;
 use crate::settings::{AuthSettings, DpopUse, GrantType};
 
 const RESOURCE: &str = "protected resource metadata";

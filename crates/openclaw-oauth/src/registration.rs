@@ -1,19 +1,119 @@
-//! Dynamic client registration (RFC 7591).
+//! Who we are to an authorization server: a configured client, a client with a metadata document
+//! (CIMD), or one that registers itself (RFC 7591).
 
 use openclaw_secrets::SecretString;
 use serde_json::{Map, Value, json};
+use url::Url;
 
-use crate::client::{CLIENT_NAME, ClientIdentity, Registration, TokenAuth, has};
+use crate::client::{CLIENT_NAME, ClientIdentity, Registration, TokenAuth, signing_key};
 use crate::error::AuthError;
-use crate::http::{AuthHttpClient, invalid, quoted, temporary};
+use crate::http::{AuthHttpClient, invalid, temporary};
+use crate::jwt;
 use crate::metadata::AuthorizationServer;
+use crate::quote::quoted;
 use crate::settings::{AuthSettings, GrantType};
-use crate::token::JWT_BEARER;
 
 const REGISTRATION: &str = "the registration";
 
+/// Finds out, or registers, who we are to an authorization server: the configured client, else our
+/// metadata document, else a dynamic registration. A `known` registration at the same server is used
+/// again.
+///
+/// # Errors
+/// [`AuthError::NotRegistered`] if none of these is possible.
+pub async fn identify(
+    http: &AuthHttpClient,
+    server: &AuthorizationServer,
+    settings: &AuthSettings,
+    redirect_uri: &str,
+    known: Option<&ClientIdentity>,
+) -> Result<ClientIdentity, AuthError> {
+    if let Some(id) = &settings.client_id {
+        return configured(server, settings, id, redirect_uri);
+    }
+    if settings.client_secret.is_some() || settings.private_key.is_some() {
+        let setting = if settings.private_key.is_some() { "privateKey" } else { "clientSecret" };
+        return Err(AuthError::Setting { setting, cause: "it needs a `clientId`".to_owned() });
+    }
+    if let Some(url) = document_url(server, settings) {
+        return document_identity(server, url, redirect_uri);
+    }
+    if let Some(known) = known
+        && known.is_usable(&server.issuer, redirect_uri, jwt::now())
+    {
+        return Ok(known.clone());
+    }
+    register(http, server, settings, redirect_uri).await
+}
+
+fn configured(
+    server: &AuthorizationServer,
+    settings: &AuthSettings,
+    id: &str,
+    redirect_uri: &str,
+) -> Result<ClientIdentity, AuthError> {
+    let algorithms = server.token_endpoint_auth_signing_alg_values_supported.as_deref();
+    let key = signing_key(settings, algorithms.unwrap_or_default())?;
+    let auth = match (&key, &settings.client_secret) {
+        (Some(_), _) => TokenAuth::PrivateKeyJwt,
+        (None, Some(_)) => match server.token_endpoint_auth_methods_supported.as_deref() {
+            Some(methods) if !has(methods, TokenAuth::Basic) && has(methods, TokenAuth::Post) => {
+                TokenAuth::Post
+            }
+            _ => TokenAuth::Basic,
+        },
+        (None, None) => TokenAuth::None,
+    };
+    Ok(ClientIdentity {
+        issuer: server.issuer.clone(),
+        id: id.to_owned(),
+        secret: settings.client_secret.clone(),
+        auth,
+        private_key: settings.private_key.clone(),
+        signing_algorithm: key.map(|key| key.algorithm()),
+        registration: Registration::Configured,
+        redirect_uri: Some(redirect_uri.to_owned()),
+        secret_expires_at: None,
+    })
+}
+
+/// Returns the URL of our metadata document, if the server supports them.
+fn document_url<'a>(server: &AuthorizationServer, settings: &'a AuthSettings) -> Option<&'a Url> {
+    let is_supported = server.client_id_metadata_document_supported;
+    settings.client_metadata_url.as_ref().filter(|_| is_supported)
+}
+
+/// Whether this program registers itself at a server, unless it has done so before.
+pub(crate) fn registers_itself(server: &AuthorizationServer, settings: &AuthSettings) -> bool {
+    settings.client_id.is_none() && document_url(server, settings).is_none()
+}
+
+fn document_identity(
+    server: &AuthorizationServer,
+    url: &Url,
+    redirect_uri: &str,
+) -> Result<ClientIdentity, AuthError> {
+    if url.scheme() != "https" || url.path() == "/" || url.fragment().is_some() {
+        return Err(AuthError::Setting {
+            setting: "clientMetadataUrl",
+            cause: "it must be an https URL with a path".to_owned(),
+        });
+    }
+    Ok(ClientIdentity {
+        issuer: server.issuer.clone(),
+        id: url.to_string(),
+        secret: None,
+        auth: TokenAuth::None,
+        private_key: None,
+        signing_algorithm: None,
+        registration: Registration::MetadataDocument,
+        redirect_uri: Some(redirect_uri.to_owned()),
+        secret_expires_at: None,
+    })
+}
+
 /// Registers a client.
-pub(crate) async fn register(
+async fn register(
     http: &AuthHttpClient,
     server: &AuthorizationServer,
     settings: &AuthSettings,
@@ -61,11 +161,7 @@ fn registration_request(
         server.grant_types_supported.as_ref().is_none_or(|all| all.iter().any(|one| one == grant))
     };
     let is_login = matches!(settings.grant, GrantType::AuthorizationCode);
-    let mut grants = vec![match &settings.grant {
-        GrantType::AuthorizationCode => "authorization_code",
-        GrantType::ClientCredentials => "client_credentials",
-        GrantType::JwtBearer { .. } | GrantType::Enterprise(_) => JWT_BEARER,
-    }];
+    let mut grants = vec![settings.grant.name()];
     if is_login && offers("refresh_token") {
         grants.push("refresh_token");
     }
@@ -133,3 +229,11 @@ fn registered(
         secret_expires_at: expires_at.filter(|at| *at > 0 && auth != TokenAuth::None),
     })
 }
+
+fn has(methods: &[String], method: TokenAuth) -> bool {
+    methods.iter().any(|name| name == method.name())
+}
+
+#[cfg(test)]
+#[path = "registration_tests.rs"]
+mod tests;

@@ -10,9 +10,13 @@ use http::HeaderMap;
 use http::header::DATE;
 use url::Url;
 
-use crate::dpop;
 use crate::jwt;
 
+/// The header with which a server hands out a nonce.
+pub const NONCE_HEADER: &str = "dpop-nonce";
+
+/// Maximum length of a nonce.
+const MAX_NONCE: usize = 1024;
 /// Maximum number of servers that are remembered.
 const MAX_SERVERS: usize = 64;
 /// A clock that differs by less, in seconds, is not the reason for a rejection.
@@ -63,7 +67,7 @@ impl ServerHints {
 
     /// Remembers the nonce of a response, and returns whether there was a new one.
     pub fn note_nonce(&self, url: &Url, headers: &HeaderMap) -> bool {
-        let Some(nonce) = dpop::nonce(headers) else { return false };
+        let Some(nonce) = nonce(headers) else { return false };
         self.change(url, |peer| {
             peer.nonce.as_ref() != Some(&nonce) && {
                 peer.nonce = Some(nonce);
@@ -108,6 +112,14 @@ impl fmt::Debug for ServerHints {
     }
 }
 
+/// Returns the nonce of a response, if it is valid (RFC 9449, section 8.1).
+pub fn nonce(headers: &HeaderMap) -> Option<String> {
+    let nonce = headers.get(NONCE_HEADER)?.to_str().ok()?;
+    let is_allowed = |byte: u8| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e);
+    let fits = !nonce.is_empty() && nonce.len() <= MAX_NONCE && nonce.bytes().all(is_allowed);
+    fits.then(|| nonce.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, SystemTime};
@@ -126,6 +138,15 @@ mod tests {
         let at = i64::try_from(jwt::now()).unwrap() + ahead;
         let at = SystemTime::UNIX_EPOCH + Duration::from_secs(at.try_into().unwrap());
         headers("date", &httpdate::fmt_http_date(at))
+    }
+
+    #[test]
+    fn only_valid_nonces_are_used() {
+        let with_nonce = |nonce| headers(NONCE_HEADER, nonce);
+        assert_eq!(nonce(&with_nonce("n-1")).as_deref(), Some("n-1"));
+        for bad in ["", "a b", "a\"b", "a\\b"] {
+            assert_eq!(nonce(&with_nonce(bad)), None, "{bad}");
+        }
     }
 
     #[test]

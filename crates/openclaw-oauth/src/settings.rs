@@ -3,6 +3,9 @@
 use openclaw_secrets::SecretString;
 use url::Url;
 
+/// The grant type of assertions (RFC 7523, section 2.1).
+pub(crate) const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
 /// The authorization settings of a server.
 #[derive(Debug, Clone, Default)]
 pub struct AuthSettings {
@@ -66,6 +69,17 @@ pub enum GrantType {
     /// An identity provider vouches for the user (SEP-990): its ID token is exchanged for an
     /// authorization grant (RFC 8693), and that for an access token (RFC 7523).
     Enterprise(Box<Enterprise>),
+}
+
+impl GrantType {
+    /// Returns its name in the protocol (RFC 7591, section 2).
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::AuthorizationCode => "authorization_code",
+            Self::ClientCredentials => "client_credentials",
+            Self::JwtBearer { .. } | Self::Enterprise(_) => JWT_BEARER,
+        }
+    }
 }
 
 /// The identity provider of [`GrantType::Enterprise`].

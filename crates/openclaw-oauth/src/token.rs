@@ -15,19 +15,15 @@ use crate::error::AuthError;
 use crate::http::{AuthHttpClient, AuthResponse};
 use crate::jwt::{self, SigningKey};
 use crate::server_hints::ServerHints;
-use crate::settings::Enterprise;
-use crate::token_response::{check_error, error_code, id_jag};
+use crate::settings::{Enterprise, JWT_BEARER};
+use crate::token_response::{ID_JAG, REQUEST, check_error, error_code, id_jag};
 
 pub use crate::token_response::TokenResponse;
 
-/// The grant type of assertions.
-pub(crate) const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
-pub(crate) const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-pub(crate) const REQUEST: &str = "the token request";
 const EXCHANGE: &str = "the token exchange";
 const REVOCATION: &str = "the revocation";
 

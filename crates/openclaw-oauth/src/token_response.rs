@@ -6,9 +6,13 @@ use serde_json::{Map, Value};
 use crate::challenge::{Scheme, scopes};
 use crate::client::TokenAuth;
 use crate::error::AuthError;
-use crate::http::{AuthResponse, invalid, quoted, temporary};
-use crate::token::{ID_JAG, REQUEST};
+use crate::http::{AuthResponse, invalid, temporary};
+use crate::quote::quoted;
 
+/// What errors call a request to a token endpoint.
+pub(crate) const REQUEST: &str = "the token request";
+/// The token type of authorization grants for other domains.
+pub(crate) const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 /// Maximum lifetime of a token, in seconds: ten years.
 const MAX_LIFETIME: u64 = 10 * 365 * 24 * 60 * 60;
 /// Maximum length of a token: it must fit in a header.

@@ -1,32 +1,6 @@
 //! The cycles that are known. New ones are not added.
 
-pub(super) const CYCLES: &[(&str, &[&str])] = &[
-    (
-        "openclaw-mcp",
-        &["call", "connection", "fleet", "inventory", "process", "server", "store", "wire"],
-    ),
-    (
-        "openclaw-oauth",
-        &[
-            "authorize",
-            "authorizer",
-            "challenge",
-            "client",
-            "dpop",
-            "error",
-            "grant",
-            "http",
-            "issuer",
-            "jwt",
-            "login",
-            "metadata",
-            "obtain",
-            "refresh",
-            "registration",
-            "server_hints",
-            "store",
-            "token",
-            "token_response",
-        ],
-    ),
-];
+pub(super) const CYCLES: &[(&str, &[&str])] = &[(
+    "openclaw-mcp",
+    &["call", "connection", "fleet", "inventory", "process", "server", "store", "wire"],
+)];

@@ -16,11 +16,11 @@ use super::key::{KeyOptions, KeyPlace, Keys};
 use super::key_file::blocking;
 use super::sealed::{SealedFiles, unusable};
 use super::{
-    ConfirmedIssuer, GrantList, GrantLock, GrantStore, PendingLogin, Record, StoredGrant,
-    StoredIssuer, Version,
+    GrantList, GrantLock, GrantStore, PendingLogin, Record, StoredGrant, StoredIssuer, Version,
 };
 use crate::error::AuthError;
 use crate::grant::{Grant, GrantKey};
+use crate::issuer::ConfirmedIssuer;
 
 /// The format of the plaintext.
 const RECORD: u32 = 1;

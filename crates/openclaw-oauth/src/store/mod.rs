@@ -25,7 +25,6 @@
 //! not: run them in a task that outlives the caller.
 
 use std::any::Any;
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +34,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::AuthError;
 use crate::grant::{Grant, GrantKey};
+use crate::issuer::ConfirmedIssuer;
 
 mod envelope;
 mod file;
@@ -181,27 +181,6 @@ pub struct GrantList {
     pub grants: Vec<(GrantKey, Result<StoredGrant, AuthError>)>,
     /// Damaged entries whose key is unknown.
     pub damaged: Vec<AuthError>,
-}
-
-/// An authorization server that a user has confirmed, or logged in at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ConfirmedIssuer {
-    /// Its identity.
-    pub issuer: String,
-    /// The client id of the last login there, or one that it may use although another authorization
-    /// server does. `None` in files of older versions, and before the first login.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client_id: Option<String>,
-    /// The origins of its endpoints, besides its own.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub origins: BTreeSet<String>,
-}
-
-impl ConfirmedIssuer {
-    /// Confirms an authorization server, and endpoints at its own origin only.
-    pub fn new(issuer: &str) -> Self {
-        Self { issuer: issuer.to_owned(), client_id: None, origins: BTreeSet::new() }
-    }
 }
 
 /// What is stored about the authorization server of an MCP server. Unknown fields are ignored.

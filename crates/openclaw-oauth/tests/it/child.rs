@@ -10,9 +10,10 @@ use async_trait::async_trait;
 use openclaw_oauth::authorizer::{Authorizer, AuthorizerOptions};
 use openclaw_oauth::error::AuthError;
 use openclaw_oauth::grant::{Grant, GrantKey};
+use openclaw_oauth::issuer::ConfirmedIssuer;
 use openclaw_oauth::store::{
-    ConfirmedIssuer, FileStore, GrantList, GrantLock, GrantStore, KeyPlace, PendingLogin,
-    StoredGrant, StoredIssuer, Version,
+    FileStore, GrantList, GrantLock, GrantStore, KeyPlace, PendingLogin, StoredGrant, StoredIssuer,
+    Version,
 };
 use serde::{Deserialize, Serialize};
 

@@ -157,22 +157,3 @@ fn a_client_id_of_another_issuer_must_be_confirmed_unless_this_issuer_had_it_bef
     let names = server(&json!({ "authorization_response_iss_parameter_supported": true }));
     assert!(is_unmistakable(&names, &settings));
 }
-
-#[test]
-fn the_hint_is_safe_to_paste_into_a_shell() {
-    let hint = confirmation_hint("box", "https://as.example:8443/a_b%20c");
-    assert!(hint.contains("`openclaw mcp login box --issuer https://as.example:8443/a_b%20c`"));
-    for odd in ["https://as.example/$(id)", "https://as.example/;id", "https://as.example/`id`"] {
-        let hint = confirmation_hint("box", odd);
-        assert!(hint.contains("--issuer URL`") && !hint.contains("id"), "{hint}");
-    }
-}
-
-#[test]
-fn every_issuer_has_its_own_redirect_uri() {
-    let uri = |issuer| redirect_uri("http://127.0.0.1:4711/callback", issuer);
-    assert_eq!(uri(ISSUER), uri(ISSUER));
-    assert_ne!(uri(ISSUER), uri("https://as.example/tenant/"));
-    let (path, hash) = uri(ISSUER).rsplit_once('/').map(|(a, b)| (a.to_owned(), b.len())).unwrap();
-    assert_eq!((path.as_str(), hash), ("http://127.0.0.1:4711/callback", 32));
-}

@@ -3,23 +3,25 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::authorizer::{Authorizer, LOCK_PATIENCE, SentToken};
 use crate::challenge::Scheme;
-use crate::client::{self, ClientIdentity};
+use crate::client::ClientIdentity;
+use crate::confirmation::{self, IssuerPin};
 use crate::dpop::DpopKey;
 use crate::error::AuthError;
 use crate::grant::Grant;
-use crate::http::quoted;
-use crate::issuer::{self, IssuerPin};
 use crate::metadata::{self, AuthorizationServer, Discovery};
+use crate::quote::quoted;
 use crate::refresh::issued;
+use crate::registration;
 use crate::settings::{DpopUse, GrantType};
 use crate::store::GrantLock;
 use crate::token::TokenResponse;
 
+use super::{Authorizer, LOCK_PATIENCE, SentToken};
+
 impl Authorizer {
     /// Obtains a new grant: without a user where the configuration says how, else by a login.
-    pub(crate) async fn obtain(
+    pub(super) async fn obtain(
         &self,
         sent: Option<&SentToken>,
         scopes: &BTreeSet<String>,
@@ -48,7 +50,7 @@ impl Authorizer {
     }
 
     /// Obtains a grant for this program itself, which needs no user (O8).
-    pub(crate) async fn obtain_as_machine(
+    pub(super) async fn obtain_as_machine(
         &self,
         lease: &GrantLock,
         scopes: &BTreeSet<String>,
@@ -58,7 +60,7 @@ impl Authorizer {
         let discovery = self.discover(&pin).await?.with_scopes(scopes);
         let server = &discovery.server;
         // Before anything is sent there, a registration included.
-        if let Err(unconfirmed) = issuer::check(server, &options.settings, &pin) {
+        if let Err(unconfirmed) = confirmation::check(server, &options.settings, &pin) {
             match &options.prompt {
                 Some(prompt) if prompt.confirm(&unconfirmed).await => {
                     self.pin_issuer(unconfirmed.proposed).await?;
@@ -68,7 +70,8 @@ impl Authorizer {
         }
         let known = options.store.load(&self.0.key).await.ok().flatten();
         let known = known.as_ref().map(|stored| &stored.grant.client);
-        let client = client::identify(&options.http, server, &options.settings, "", known).await?;
+        let client =
+            registration::identify(&options.http, server, &options.settings, "", known).await?;
         let dpop = discovery.dpop.then(DpopKey::generate).transpose()?;
         let endpoint =
             self.endpoint(&server.token_endpoint, &client, &discovery.resource, dpop.as_ref());
@@ -84,7 +87,7 @@ impl Authorizer {
     }
 
     /// Finds the authorization server, of several preferably the pinned one.
-    pub(crate) async fn discover(&self, pin: &IssuerPin) -> Result<Discovery, AuthError> {
+    pub(super) async fn discover(&self, pin: &IssuerPin) -> Result<Discovery, AuthError> {
         let options = &self.0.options;
         let (settings, challenge) = (&options.settings, self.challenge());
         let pinned = pin.issuer();
@@ -107,7 +110,7 @@ impl Authorizer {
     }
 
     /// Stores a new grant and uses it. Its authorization server is confirmed by it.
-    pub(crate) async fn keep(
+    pub(super) async fn keep(
         &self,
         lease: &GrantLock,
         discovery: &Discovery,
@@ -120,7 +123,8 @@ impl Authorizer {
         let bearer_only = dpop.is_none() && self.is_bearer_only().await;
         let grant = Grant { bearer_only, ..issued(discovery, client, dpop, response) };
         let confirmed =
-            issuer::confirmed_by(&discovery.server, &grant.client, &self.0.options.settings).into();
+            confirmation::confirmed_by(&discovery.server, &grant.client, &self.0.options.settings)
+                .into();
         if store.issuer(key).await.ok().flatten().as_ref() != Some(&confirmed) {
             store.save_issuer(key, &confirmed).await?;
         }
@@ -146,7 +150,7 @@ impl Authorizer {
 
 /// Adds to the rejection of a request without a key that the authorization server may insist on one:
 /// there is no error code for that.
-pub(crate) fn with_binding(
+pub(super) fn with_binding(
     error: AuthError,
     server: &AuthorizationServer,
     dpop: Option<&DpopKey>,

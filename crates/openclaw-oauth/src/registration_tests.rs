@@ -208,25 +208,3 @@ async fn a_failed_registration_says_why() {
     let error = identified(&test, &server, &AuthSettings::default(), None).await.unwrap_err();
     assert!(error.to_string().contains("does not register clients"), "{error}");
 }
-
-#[test]
-fn a_stored_configured_client_takes_the_current_secret() {
-    let known = crate::authorize::tests::client("https://as.example", TokenAuth::Basic);
-    let settings = AuthSettings {
-        client_id: Some(known.id.clone()),
-        client_secret: Some("rotated".into()),
-        ..AuthSettings::default()
-    };
-    assert_eq!(known.clone().with_settings(&settings).unwrap().secret, settings.client_secret);
-    let other = AuthSettings { client_id: Some("other".to_owned()), ..settings };
-    assert_eq!(known.clone().with_settings(&other).unwrap(), known);
-}
-
-#[test]
-fn the_hosted_document_names_itself() {
-    let url = "https://me.example/client.json".parse().unwrap();
-    let document = metadata_document(&url, &[REDIRECT.to_owned()]);
-    assert_eq!(document["client_id"], "https://me.example/client.json");
-    assert_eq!(document["redirect_uris"], json!([REDIRECT]));
-    assert_eq!(document["grant_types"], json!(["authorization_code", "refresh_token"]));
-}

@@ -1,4 +1,7 @@
 //! Authorizes the requests to one MCP server: sends its token, renews it, and answers challenges.
+//!
+//! `refresh` renews tokens, `obtain` and `login` get new ones, from the authorization servers of
+//! `issuers`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -28,15 +31,20 @@ use crate::settings::{AuthSettings, DpopUse};
 use crate::store::{GrantStore, KeyPlace, Version};
 use crate::token::TokenEndpoint;
 
+mod issuers;
+mod login;
+mod obtain;
+mod refresh;
+
 /// How long to wait for another process that refreshes the same grant: longer than its requests may
 /// take.
-pub(crate) const LOCK_PATIENCE: Duration = Duration::from_secs(45);
+const LOCK_PATIENCE: Duration = Duration::from_secs(45);
 /// How often a request may lead to a login with more scopes (O6).
 const MAX_STEP_UPS: u8 = 2;
 
 /// Authorizes the requests to one MCP server. Clones share its state.
 #[derive(Clone)]
-pub struct Authorizer(pub(crate) Arc<Inner>);
+pub struct Authorizer(Arc<Inner>);
 
 /// What an [`Authorizer`] needs.
 pub struct AuthorizerOptions {
@@ -93,12 +101,12 @@ impl AuthorizerOptions {
     }
 }
 
-pub(crate) struct Inner {
-    pub(crate) key: GrantKey,
-    pub(crate) options: AuthorizerOptions,
+struct Inner {
+    key: GrantKey,
+    options: AuthorizerOptions,
     hints: ServerHints,
     /// The grant in use.
-    pub(crate) current: ArcSwapOption<Grant>,
+    current: ArcSwapOption<Grant>,
     /// The grant before: its token may still be valid, and is still redacted.
     previous: ArcSwapOption<Grant>,
     /// Whether the store was read.
@@ -106,9 +114,9 @@ pub(crate) struct Inner {
     /// The last challenge: it says where to log in, and for what.
     challenge: Mutex<Option<AuthChallenge>>,
     /// Held by the task that renews the grant.
-    pub(crate) renewal: tokio::sync::Mutex<()>,
+    renewal: tokio::sync::Mutex<()>,
     /// Held by the request that asks the user for a login.
-    pub(crate) asking: tokio::sync::Mutex<()>,
+    asking: tokio::sync::Mutex<()>,
 }
 
 impl fmt::Debug for Authorizer {
@@ -129,7 +137,7 @@ pub struct AuthAttempts {
 
 /// The token that a request was sent with.
 #[derive(Debug, Clone)]
-pub struct SentToken(pub(crate) Arc<Grant>);
+pub struct SentToken(Arc<Grant>);
 
 impl Authorizer {
     /// Creates the authorizer of a server. The store is read at the first request.
@@ -321,7 +329,7 @@ impl Authorizer {
     }
 
     /// Whether the settings allow the token of a grant.
-    pub(crate) fn allows(&self, grant: &Grant) -> bool {
+    fn allows(&self, grant: &Grant) -> bool {
         self.0.options.settings.dpop.allows(grant.dpop.is_some())
     }
 
@@ -384,7 +392,7 @@ impl Authorizer {
         }
     }
 
-    pub(crate) fn endpoint<'a>(
+    fn endpoint<'a>(
         &'a self,
         url: &'a Url,
         client: &'a ClientIdentity,
@@ -396,7 +404,7 @@ impl Authorizer {
     }
 
     /// Uses a grant from now on. Its tokens, and those of the one before, are redacted from logs.
-    pub(crate) fn adopt(&self, grant: Option<Arc<Grant>>) {
+    fn adopt(&self, grant: Option<Arc<Grant>>) {
         let redactor = &self.0.options.redactor;
         redactor.add_credentials(grant.iter().flat_map(|grant| grant.secrets()));
         let is_same = |before: &Arc<Grant>| {
@@ -413,12 +421,12 @@ impl Authorizer {
         }
     }
 
-    pub(crate) fn challenge(&self) -> Option<AuthChallenge> {
+    fn challenge(&self) -> Option<AuthChallenge> {
         self.0.challenge.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Remembers a challenge. One without content does not replace one that says more.
-    pub(crate) fn set_challenge(&self, challenge: Option<AuthChallenge>) {
+    fn set_challenge(&self, challenge: Option<AuthChallenge>) {
         if let Some(challenge) = challenge {
             let mut last = self.0.challenge.lock().unwrap_or_else(PoisonError::into_inner);
             *last = Some(challenge);
