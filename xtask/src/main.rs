@@ -2,13 +2,15 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "output for the terminal")]
 
+#[cfg(test)]
+mod architecture;
 mod benches;
 #[cfg(unix)]
 mod build_cost;
 mod compat;
 mod conformance;
 mod layers;
-// Two unit tests of the repository: for integration tests, cargo would rebuild this program's binary
+// Unit tests of the repository: for integration tests, cargo would rebuild this program's binary
 // while it runs.
 #[cfg(test)]
 mod names;

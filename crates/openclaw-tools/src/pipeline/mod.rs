@@ -1,6 +1,6 @@
 //! The path of every call, whatever the source of its tool and the caller.
 //!
-//! [`Pipeline::call`] is the only way to execute a tool: resolve → policy → pin → approval → schema
+//! [`Pipeline`] is the only way to execute a tool, by [`call`](Pipeline::call) or [`begin`](Pipeline::begin): resolve → policy → pin → approval → schema
 //! → limits → execute → provenance → audit. Every call and every refusal writes exactly one line to
 //! the audit log, even if the caller drops the call.
 //!
