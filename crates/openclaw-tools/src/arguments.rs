@@ -1,7 +1,8 @@
 //! The arguments of a call: raw JSON, parsed at most once.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit, tree_bytes};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -65,13 +66,44 @@ impl<'a> From<&'a RawValue> for Given<'a> {
 #[derive(Debug)]
 pub struct Arguments<'a> {
     raw: &'a RawValue,
-    parsed: OnceLock<Option<Value>>,
+    /// The memory of the caller.
+    budget: Option<&'a Arc<ByteBudget>>,
+    parsed: OnceLock<Result<ParsedArguments, NoValue>>,
+}
+
+#[derive(Debug)]
+struct ParsedArguments {
+    value: Value,
+    /// Counts the value as long as it is there.
+    _memory: Option<BytePermit>,
+}
+
+/// Why there is no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoValue {
+    /// It cannot be parsed (nested too deeply).
+    Unreadable,
+    /// The caller has no memory left for it.
+    Memory(BudgetSpent),
 }
 
 impl<'a> Arguments<'a> {
     /// Wraps raw arguments.
     pub fn new(raw: &'a RawValue) -> Self {
-        Self { raw, parsed: OnceLock::new() }
+        Self { raw, budget: None, parsed: OnceLock::new() }
+    }
+
+    /// Counts what is parsed as memory of the caller.
+    #[must_use]
+    pub(crate) fn counted_by(self, budget: Option<&'a Arc<ByteBudget>>) -> Self {
+        Self { budget, ..self }
+    }
+
+    /// Counts one more copy of the value.
+    pub(crate) fn memory_for_copy(&self) -> Result<Option<BytePermit>, BudgetSpent> {
+        let text = self.raw.get();
+        let hold = |budget: &Arc<ByteBudget>| budget.hold(tree_bytes(text.as_bytes()) + text.len());
+        self.budget.map(hold).transpose()
     }
 
     /// Returns the JSON as given.
@@ -79,9 +111,20 @@ impl<'a> Arguments<'a> {
         self.raw
     }
 
-    /// Returns the parsed value; `None` if it cannot be parsed (nested too deeply).
+    /// Returns the parsed value; `None` if it cannot be parsed (nested too deeply), or the caller has no
+    /// memory left for it.
     pub fn value(&self) -> Option<&Value> {
-        self.parsed.get_or_init(|| serde_json::from_str(self.raw.get()).ok()).as_ref()
+        self.parsed().ok()
+    }
+
+    /// Returns the parsed value.
+    pub(crate) fn parsed(&self) -> Result<&Value, NoValue> {
+        let parse = || {
+            let _memory = self.memory_for_copy().map_err(NoValue::Memory)?;
+            let value = serde_json::from_str(self.raw.get()).map_err(|_| NoValue::Unreadable)?;
+            Ok(ParsedArguments { value, _memory })
+        };
+        self.parsed.get_or_init(parse).as_ref().map(|it| &it.value).map_err(|why| *why)
     }
 
     /// Returns the members that are not `null`: models send `null` for omitted arguments.

@@ -19,6 +19,8 @@ use super::client::{ApprovalRights, HubClient};
 
 /// Maximum length of a question, in characters.
 pub(crate) const MAX_QUESTION: usize = 8_000;
+/// How many times their text arguments take while they are made readable.
+const SHOWN: usize = 2;
 /// Maximum length of what "always" allows, in characters.
 const MAX_ALWAYS: usize = 600;
 /// Maximum length of a tool's name in a command, in characters.
@@ -131,6 +133,12 @@ impl Approver for ClientApprover<'_> {
             }
             let may_last = rights == ApprovalRights::All && asked.why.can_last();
             let always = asked.always.first().filter(|_| may_last);
+            // Only while the text is made, which is short then.
+            let shown = asked.arguments.get().len().saturating_mul(SHOWN);
+            let memory = match self.client.budget.hold(shown) {
+                Ok(memory) => memory,
+                Err(spent) => return ApprovalAnswer::NotEntitled(spent.to_string()),
+            };
             let text = match text(&asked) {
                 Ok(text) => text,
                 Err(error) => {
@@ -138,6 +146,7 @@ impl Approver for ClientApprover<'_> {
                     return ApprovalAnswer::NotAsked;
                 }
             };
+            drop(memory);
             let call = CallQuestion { text, always: always.map(|always| always.words.as_str()) };
             let answer = timeout(PATIENCE, ask_if_able(self.answers, call.question())).await;
             let Ok(Ok(answer)) = answer else { return ApprovalAnswer::Unanswered };

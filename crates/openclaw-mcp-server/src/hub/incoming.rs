@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use openclaw_budget::tree_bytes;
 use openclaw_config::LogLevel;
 use openclaw_mcp::inventory::listing::app;
 use openclaw_trace::{BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE};
@@ -26,6 +27,8 @@ const PROGRESS_KEY: &str = "progressToken";
 const PROTOCOL: &str = "io.modelcontextprotocol/";
 /// Maximum length of the other members of a request, in bytes; longer ones are not passed on.
 const MAX_EXTRA: usize = 64 * 1024;
+/// A shorter part of a call takes little memory when it is parsed, whatever it contains.
+const SMALL_PART: usize = 4 * 1024;
 /// The memory that a call in progress takes besides its text.
 const CALL: usize = 4 * 1024;
 /// The arguments of a call that has none.
@@ -169,7 +172,8 @@ pub(super) struct CallRequest {
 impl CallRequest {
     /// The memory that it takes.
     pub(super) fn bytes(&self) -> usize {
-        let modern = self.modern.as_ref().map_or(0, |it| it.meta.len() + 2 * it.more.len());
+        let modern =
+            self.modern.as_ref().map_or(0, |it| it.meta.len() + 2 * it.more.len() + it.tree);
         let text = self.name.len() + self.arguments.get().len() + modern;
         CALL + text + self.progress.as_ref().map_or(0, String::len)
     }
@@ -187,6 +191,8 @@ pub(super) struct ModernRequest {
     pub(super) state: Option<String>,
     /// The input that a former result asked for.
     pub(super) responses: BTreeMap<String, Value>,
+    /// The memory of that input besides its text.
+    tree: usize,
     /// What the client can be asked for.
     pub(super) abilities: Abilities,
     /// The name of the client.
@@ -201,6 +207,13 @@ impl CallLine<'_> {
     /// Returns the name of the tool.
     pub(super) fn name(&self) -> &str {
         &self.params.name.0
+    }
+
+    /// The memory of what is parsed of it, everything but the arguments and the state, unless it is small.
+    pub(super) fn tree_bytes(&self) -> usize {
+        let parts = [self.params.meta, self.params.responses].into_iter().flatten();
+        let large = parts.map(|part| part.get().as_bytes()).filter(|part| part.len() > SMALL_PART);
+        large.map(tree_bytes).sum()
     }
 
     /// Returns a call that nothing can happen to before its result: the client wants no progress, and
@@ -268,6 +281,7 @@ impl ModernRequest {
                 Some(responses) => serde_json::from_str(responses.get()).ok()?,
                 None => BTreeMap::new(),
             },
+            tree: responses.map_or(0, |it| tree_bytes(it.get().as_bytes())),
             abilities: *abilities,
             log_level: *log_level,
             client: client.clone(),

@@ -34,7 +34,7 @@ use super::call::CallFor;
 use super::client::{HubClient, Rights, notification};
 use super::handler::Handler;
 use super::incoming::{CallLine, CallRequest, IncomingMessage, PlainCall, classify};
-use super::memory::{MAX_MESSAGE, MAX_NAME, MAX_PARSED, for_parsing, too_large};
+use super::memory::{MAX_MESSAGE, MAX_NAME, MAX_SLOW_CALL, for_parsing, too_large};
 use super::options::HubClientOptions;
 use super::outbox::{BEHIND, FULL, Outbox, Taken};
 use super::reply::{BUSY, HubReply, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR};
@@ -324,7 +324,7 @@ impl Front {
             return;
         }
         let message = classify(line);
-        if let Some(problem) = too_large(&message, line.len()) {
+        if let Some(problem) = too_large(&message, line) {
             // Not with an id that is too long.
             let id = match &message {
                 IncomingMessage::Call(call) => Some(call.id),
@@ -528,10 +528,11 @@ impl Front {
         if !self.admits(id) {
             return;
         }
-        if line.len() > MAX_PARSED {
-            return self.refuse(Some(id), INVALID_REQUEST, "the request exceeds 8 MiB");
+        if line.len() > MAX_SLOW_CALL {
+            let words = "a call of more than 1 MiB must have valid parameters";
+            return self.refuse(Some(id), INVALID_REQUEST, words);
         }
-        match for_parsing(&self.client.budget, line.len()) {
+        match for_parsing(&self.client.budget, line) {
             Ok(memory) => {
                 self.requests.insert(id.into(), InProgress::Slow { _memory: memory });
                 self.pass(line, Some(id));

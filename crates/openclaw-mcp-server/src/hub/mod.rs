@@ -14,6 +14,7 @@ pub mod asks;
 mod call;
 mod clean;
 mod client;
+mod digest;
 mod handler;
 pub mod http;
 mod incoming;

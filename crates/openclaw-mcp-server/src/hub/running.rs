@@ -185,12 +185,13 @@ impl RunningCall {
         let abilities = modern.map(|it| it.abilities).unwrap_or_default();
         let (answers, events) = ReplyingTask::new(abilities, modern.and_then(|it| it.log_level));
         let scope = Arc::new(client.scope_of(Arc::clone(&answers) as _));
+        let bytes = request.bytes();
         let request = Arc::new(request);
         let forwarded = ForwardedRequest { request: Arc::clone(&request), answers, scope };
         let (client, work) = (Arc::clone(client), Work::Future(forward(forwarded)));
         let (progress, pauses, asked) = (None, None, None);
-        // `rmcp` has counted it.
-        let (memory, bytes) = (client.budget.permit(), 0);
+        // `rmcp` has counted it, until it is parked.
+        let memory = client.budget.permit();
         let request = Some((method, request));
         Ok(Self {
             client,
