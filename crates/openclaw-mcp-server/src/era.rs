@@ -16,6 +16,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
+use serde_json::json;
 
 use crate::server::unknown_method;
 
@@ -45,6 +46,22 @@ trait TypedResult: Sized {
         }
         self
     }
+}
+
+/// Adds what an era demands to the result of a method that `rmcp` does not know.
+fn custom_of_era(CustomResult(mut result): CustomResult, era: Era) -> CustomResult {
+    if era == Era::Modern
+        && let Some(members) = result.as_object_mut()
+    {
+        for (name, value) in [
+            ("resultType", json!("complete")),
+            ("ttlMs", json!(0)),
+            ("cacheScope", json!("private")),
+        ] {
+            members.entry(name).or_insert(value);
+        }
+    }
+    CustomResult(result)
 }
 
 macro_rules! typed_results {
@@ -187,7 +204,8 @@ impl<H: ServerHandler> ServerHandler for EraServer<H> {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        self.0.on_custom_request(request, context).await
+        let era = era_of(&context);
+        Ok(custom_of_era(self.0.on_custom_request(request, context).await?, era))
     }
 
     fn accepted_subscription_filter(

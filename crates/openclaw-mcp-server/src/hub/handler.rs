@@ -7,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::call::completion::{CompletionError, CompletionOf};
-use openclaw_mcp::connection::era::Era;
 use openclaw_tools::{CallContext, CallOptions, Consent, RefusedBy, Relay};
 use openclaw_trace::SpanContext;
 use rmcp::model::{
@@ -530,7 +529,7 @@ impl ServerHandler for Handler {
         let era = era_of(&context);
         if method == SKILLS_LIST || method == SKILLS_GET {
             let view = self.view(&context).await?;
-            let mut result = match method {
+            let result = match method {
                 SKILLS_LIST => skills::list(&view),
                 _ => {
                     let uri = request.params.as_ref().and_then(|it| it.get("uri")?.as_str());
@@ -539,10 +538,7 @@ impl ServerHandler for Handler {
                     skills::get(&view, uri).ok_or_else(unknown)?
                 }
             };
-            if era == Era::Modern {
-                result["resultType"] = json!("complete");
-                (result["ttlMs"], result["cacheScope"]) = (json!(0), json!("private"));
-            }
+            // Completed by `EraServer`.
             return Ok(CustomResult::new(result));
         }
         Err(match has_method(&capabilities(), method, era) {

@@ -7,7 +7,7 @@ use openclaw_budget::tree_bytes;
 use openclaw_config::LogLevel;
 use openclaw_mcp::inventory::listing::app;
 use openclaw_trace::{BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -48,6 +48,8 @@ pub(super) enum IncomingMessage<'a> {
     },
     /// Another request, with its id as JSON.
     Request(&'a str),
+    /// A request with a state that is not a string. It continues nothing.
+    BadState(&'a str),
     /// The cancellation of the request with this id.
     Cancel(&'a str),
     /// A response, with the id of our request.
@@ -94,8 +96,13 @@ struct CallParams<'a> {
     meta: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "inputResponses")]
     responses: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "requestState")]
+    #[serde(borrow, default, rename = "requestState", deserialize_with = "present")]
     state: Option<&'a RawValue>,
+}
+
+/// Reads a member that is there, also if it is `null`.
+fn present<'de, D: Deserializer<'de>>(member: D) -> Result<Option<&'de RawValue>, D::Error> {
+    Deserialize::deserialize(member).map(Some)
 }
 
 /// A tool call, parsed in one pass.
@@ -413,12 +420,18 @@ pub(super) fn classify(line: &[u8]) -> IncomingMessage<'_> {
     };
     match (&*method, id, envelope.params) {
         ("tools/call", Some(id), Some(params)) => match serde_json::from_str(params.get()) {
+            Ok(CallParams { state: Some(state), .. }) if !state.get().starts_with('"') => {
+                IncomingMessage::BadState(id)
+            }
             Ok(params) => IncomingMessage::Call(CallLine { id, params }),
             Err(_) => IncomingMessage::Request(id),
         },
         ("initialize", Some(id), params) => {
             let is_modern = params.is_some_and(HandshakeParams::is_modern);
             IncomingMessage::Handshake { id, is_modern }
+        }
+        ("prompts/get" | "resources/read", Some(id), Some(params)) if has_bad_state(params) => {
+            IncomingMessage::BadState(id)
         }
         (_, Some(id), _) => IncomingMessage::Request(id),
         ("notifications/cancelled", None, Some(params)) => {
@@ -431,6 +444,17 @@ pub(super) fn classify(line: &[u8]) -> IncomingMessage<'_> {
     }
 }
 
+/// Whether a request has a state that is not a string. It would be taken for one without a state.
+fn has_bad_state(params: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    struct State<'a> {
+        #[serde(borrow, default, rename = "requestState", deserialize_with = "present")]
+        state: Option<&'a RawValue>,
+    }
+    let params = serde_json::from_str::<State<'_>>(params.get());
+    params.is_ok_and(|it| it.state.is_some_and(|state| !state.get().starts_with('"')))
+}
+
 /// Returns a tool call, in the usual case that all of its members are valid.
 fn call_line(text: &str) -> Option<CallLine<'_>> {
     if !text.starts_with('{') {
@@ -438,7 +462,8 @@ fn call_line(text: &str) -> Option<CallLine<'_>> {
     }
     let CallEnvelope { id, method, params } = serde_json::from_str(text).ok()?;
     let id = id.get();
-    (method == "tools/call" && is_id(id)).then_some(CallLine { id, params })
+    let is_valid = params.state.is_none_or(|state| state.get().starts_with('"'));
+    (method == "tools/call" && is_id(id) && is_valid).then_some(CallLine { id, params })
 }
 
 /// Whether this JSON is a string or a number.
@@ -468,6 +493,14 @@ mod tests {
         assert_eq!(kind(r#"{"method":"notifications/x"}"#), "Notification");
         let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":"a"}}"#;
         assert_eq!(kind(cancel), r#"Cancel("\"a\"")"#);
+        for method in ["tools/call", "prompts/get", "resources/read"] {
+            for state in ["null", "5", "{}"] {
+                let line = format!(
+                    r#"{{"id":1,"method":"{method}","params":{{"name":"a","requestState":{state}}}}}"#
+                );
+                assert_eq!(kind(&line), r#"BadState("1")"#, "{line}");
+            }
+        }
         assert_eq!(kind("[]"), "Batch");
         for invalid in ["1", "{}", r#"{"id":[1],"method":"ping"}"#, r#"{"id":{},"result":1}"#] {
             assert_eq!(kind(invalid), "Invalid", "{invalid}");

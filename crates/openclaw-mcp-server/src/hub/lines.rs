@@ -41,6 +41,7 @@ use super::reply::{BUSY, HubReply, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR}
 use super::replying::ReplyingTask;
 use super::running::{RunningCall, progress_params};
 use super::slow_lane::{HubSlowLane, ServerRoleMessage};
+use super::state::BAD_STATE;
 use super::{Hub, HubCaller, HubError, listen};
 use crate::batch::{self, BatchError, BatchReplies};
 use crate::era::EraServer;
@@ -338,6 +339,7 @@ impl Front {
             IncomingMessage::Request(id) | IncomingMessage::Handshake { id, .. } => {
                 self.request(id, line);
             }
+            IncomingMessage::BadState(id) => self.refuse(Some(id), INVALID_PARAMS, BAD_STATE),
             IncomingMessage::Cancel(id) => match self.requests.get(id) {
                 // If it is over already, the outbox has its reply.
                 Some(InProgress::Started(call)) => {
@@ -379,7 +381,9 @@ impl Front {
         for message in all {
             let message = message.get().as_bytes();
             match classify(message) {
-                IncomingMessage::Call(CallLine { id, .. }) | IncomingMessage::Request(id) => {
+                IncomingMessage::Call(CallLine { id, .. })
+                | IncomingMessage::Request(id)
+                | IncomingMessage::BadState(id) => {
                     if self.requests.contains_key(id) || ids.iter().any(|other| **other == *id) {
                         return Err(BatchError::IdInUse);
                     }

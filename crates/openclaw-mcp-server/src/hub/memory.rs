@@ -90,10 +90,12 @@ pub(super) fn for_handshake(
 
 /// Returns what is too large about a message.
 pub(super) fn too_large(message: &IncomingMessage<'_>, text: &[u8]) -> Option<&'static str> {
-    use IncomingMessage::{Call, Cancel, Handshake, Notification, Request, Response};
+    use IncomingMessage::{BadState, Call, Cancel, Handshake, Notification, Request, Response};
     let has_long_id = match message {
         Call(call) => call.id.len() > MAX_NAME,
-        Request(id) | Handshake { id, .. } | Cancel(id) | Response(id) => id.len() > MAX_NAME,
+        Request(id) | BadState(id) | Handshake { id, .. } | Cancel(id) | Response(id) => {
+            id.len() > MAX_NAME
+        }
         _ => false,
     };
     let (most, words) = match message {

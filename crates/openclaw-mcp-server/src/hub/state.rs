@@ -32,6 +32,10 @@ const MAX_OF_ALL: usize = 16 * 1_024;
 pub(crate) const UNKNOWN_STATE: &str = "unknown `requestState`: it was altered or used, has expired, or \
     belongs to another request, client or process. Nothing was called.";
 
+/// Why a state that is not a string is refused.
+pub(super) const BAD_STATE: &str =
+    "invalid `requestState`: it must be a string. Nothing was called.";
+
 /// What a state continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Continues {

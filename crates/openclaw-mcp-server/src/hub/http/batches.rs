@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use super::super::incoming::{IncomingMessage, classify};
 use super::super::memory::{MAX_NAME, MAX_SLOW_CALL, for_parsing, too_large};
-use super::super::reply::{BUSY, HubReply, INVALID_REQUEST, PARSE_ERROR};
+use super::super::reply::{BUSY, HubReply, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR};
+use super::super::state::BAD_STATE;
 use super::sessions::HubSession;
 use super::{HubBody, HubHttp, SLOW_CALL, accepted, call, respond};
 use crate::batch::{self, BatchError, BatchReplies, TOO_LARGE};
@@ -72,6 +73,9 @@ impl HubHttp {
                 }
             }
             IncomingMessage::Request(id) => Some(id),
+            IncomingMessage::BadState(id) => {
+                return Some(HubReply::error(INVALID_PARAMS, BAD_STATE).into_message(id));
+            }
             IncomingMessage::Handshake { id, .. } => {
                 let error = HubReply::error(INVALID_REQUEST, "`initialize` cannot be in a batch");
                 return Some(error.into_message(id));

@@ -36,7 +36,10 @@ use super::memory::{
     MAX_MESSAGE, MAX_PARSED, MAX_SLOW_CALL, for_handshake, for_parsing, too_large,
 };
 use super::options::HubClientOptions;
-use super::reply::{HubReply, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION};
+use super::reply::{
+    HubReply, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION,
+};
+use super::state::BAD_STATE;
 use super::{Hub, HubCaller};
 use crate::era::EraServer;
 use body::BodyError;
@@ -204,6 +207,10 @@ impl HubHttp {
             && is_for_call(&parts.headers)
         {
             return call::json(StatusCode::BAD_REQUEST, "null", error);
+        }
+        if let IncomingMessage::BadState(id) = &message {
+            let error = HubReply::error(INVALID_PARAMS, BAD_STATE);
+            return call::json(StatusCode::BAD_REQUEST, id, error);
         }
         if let IncomingMessage::Handshake { id, is_modern: claims_modern } = &message
             && (is_modern || (session.is_none() && *claims_modern))
