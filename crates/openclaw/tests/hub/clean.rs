@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use openclaw_testkit::{Ask, RpcError, Script, StdioClient, Tool};
+use openclaw_testkit::{Ask, Peers, RpcError, Script, StdioClient, Tool};
 use serde_json::{Value, json};
 
 use crate::common::rpc::{hello, meta, request};
@@ -241,14 +241,13 @@ for line in iter(sys.stdin.readline, ''):
 fn no_credential_reaches_a_client_in_a_log_a_failure_or_a_form() {
     const SECRET: &str = "sk-live-Zq83hfKd92LmPx71vTbN4Yw0";
     let mut place = Place::new();
-    let entry =
-        json!({ "command": "python3", "args": ["-c", ECHOING], "env": { "MY_TOKEN": SECRET } });
-    place.add_entry("one", entry, json!({ "approval": "never" }));
+    place.add_peer("one", &Peers::find().python_with_sdk(&["-c", ECHOING]));
+    place.config["mcp"]["servers"]["one"]["env"] = json!({ "MY_TOKEN": SECRET });
     for args in [&[][..], &["--no-wrap"]] {
         let mut hub = place.hub_for(args, &json!({ "elicitation": {} }));
         let mut seen = Vec::new();
         for tool in ["failing", "name", "value"] {
-            let name = json!({ "name": format!("mcp_one_{tool}"), "arguments": {} });
+            let name = json!({ "name": tool, "arguments": {} });
             exchange(&mut hub, "tools/call", &name, &mut seen);
         }
         let all = json!(seen).to_string();

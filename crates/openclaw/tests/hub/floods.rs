@@ -186,28 +186,6 @@ fn values_take_no_more_memory_than_a_client_may_have() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn calls_at_once_share_the_memory_for_values() {
-    let place = Place::with("one", &Script::new().tools([Tool::new("write")]));
-    let gateway = place.gateway();
-    // Handled by `rmcp`, which parses them as a whole.
-    let session = session(&gateway, json!({}));
-    let headers = [("Mcp-Session-Id", session.as_str()), ("Connection", "close")];
-    let zeros = "0,".repeat(20_000);
-    let grown = growth(&gateway, || {
-        let sent = (10..74).map(|id| {
-            let body = format!(
-                r#"{{"jsonrpc":"2.0","id":{id},"method":"prompts/get","params":{{"name":"x","arguments":{{"a":[{zeros}0]}}}}}}"#
-            );
-            begin(&gateway, "/mcp", "POST", &headers, &body)
-        });
-        let sent: Vec<_> = sent.collect();
-        sent.into_iter().for_each(|it| drop(response(it)));
-    });
-    assert!(grown < 128, "{grown} MiB");
-}
-
-#[cfg(target_os = "linux")]
-#[test]
 fn what_sessions_begin_with_is_counted_as_long_as_they_last() {
     let place = Place::with("one", &Script::new());
     let gateway = place.gateway();
