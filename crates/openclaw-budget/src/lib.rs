@@ -6,7 +6,7 @@
 
 mod tree;
 
-pub use tree::tree_bytes;
+pub use tree::{member_count, tree_bytes};
 
 use std::collections::HashMap;
 use std::hash::Hash;

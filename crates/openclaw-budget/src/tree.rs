@@ -10,16 +10,28 @@ const VALUE: usize = 192;
 /// strings: those of its values. Reads the text once; the text need not be valid.
 #[must_use]
 pub fn tree_bytes(json: &[u8]) -> usize {
-    let (mut values, mut at) = (1_usize, 0);
+    let marks = count(json, |byte| matches!(byte, b',' | b':' | b'[' | b'{'));
+    (marks + 1).saturating_mul(VALUE)
+}
+
+/// Returns how many members the objects in a JSON text have. Reads the text once; the text need not be
+/// valid.
+#[must_use]
+pub fn member_count(json: &[u8]) -> usize {
+    count(json, |byte| byte == b':')
+}
+
+/// Counts marks outside of strings.
+fn count(json: &[u8], is_counted: impl Fn(u8) -> bool) -> usize {
+    let (mut found, mut at) = (0, 0);
     while let Some(byte) = json.get(at) {
         at += 1;
         match byte {
-            b',' | b':' | b'[' | b'{' => values += 1,
             b'"' => at = end_of_string(json, at),
-            _ => {}
+            byte => found += usize::from(is_counted(*byte)),
         }
     }
-    values.saturating_mul(VALUE)
+    found
 }
 
 /// Returns where a string ends that begins here.
@@ -51,6 +63,7 @@ mod tests {
         assert_eq!(values(r#"{"a":1,"b":[]}"#), 6);
         assert_eq!(values(r#"["[,{:\"[,,\\","\\"]"#), 3);
         assert_eq!(values(r#"{"file":"AAAA,,,,[[[["}"#), 3);
+        assert_eq!(member_count(br#"{"a:":[{"b":":"}],"c":0}"#), 3);
         for unfinished in ["", "\"", "\"\\", "[\"a\\"] {
             assert!(values(unfinished) <= 2, "{unfinished}");
         }

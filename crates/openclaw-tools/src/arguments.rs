@@ -1,10 +1,20 @@
 //! The arguments of a call: raw JSON, parsed at most once.
 
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, OnceLock};
 
-use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit, tree_bytes};
+use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit, member_count, tree_bytes};
+use openclaw_content::{Untrusted, clean_line};
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+
+/// Maximum length of a member's name that is quoted, in characters.
+const MAX_NAME: usize = 100;
+/// The memory of a name at most while names are compared: a hash in a table that is partly empty and grows.
+const COMPARED_NAME: usize = 32;
 
 /// Why arguments cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +23,12 @@ pub(crate) enum InvalidArguments {
     NotJson(serde_json::Error),
     #[error("The arguments must be a JSON object.")]
     NotAnObject,
+    /// Which of them counts is up to the reader: the one that was approved need not be the one that runs.
+    #[error("The arguments are ambiguous: {0}.")]
+    Ambiguous(serde_json::Error),
+    /// They cannot be checked.
+    #[error("{0}")]
+    Memory(BudgetSpent),
 }
 
 /// Arguments as given by a caller.
@@ -127,11 +143,90 @@ impl<'a> Arguments<'a> {
         self.parsed.get_or_init(parse).as_ref().map(|it| &it.value).map_err(|why| *why)
     }
 
+    /// Checks that no object in the arguments has two members with the same name.
+    ///
+    /// # Errors
+    /// If one has, or the caller has no memory left to compare them.
+    pub(crate) fn check_members(&self) -> Result<(), InvalidArguments> {
+        let text = self.raw.get();
+        let names = || member_count(text.as_bytes()).saturating_mul(COMPARED_NAME);
+        let hold = |budget: &Arc<ByteBudget>| budget.hold(names());
+        let _memory = self.budget.map(hold).transpose().map_err(InvalidArguments::Memory)?;
+        let mut reader = serde_json::Deserializer::from_str(text);
+        match Unambiguous(&RandomState::new()).deserialize(&mut reader) {
+            Err(error) if error.is_data() => Err(InvalidArguments::Ambiguous(error)),
+            // Nested too deeply.
+            Err(_) | Ok(()) => Ok(()),
+        }
+    }
+
     /// Returns the members that are not `null`: models send `null` for omitted arguments.
     pub fn members(&self) -> Map<String, Value> {
         let Some(Value::Object(members)) = self.value() else { return Map::new() };
         let given = members.iter().filter(|(_, value)| !value.is_null());
         given.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+}
+
+/// Reads JSON whose objects have each member once. Names are compared by hashes that nobody can choose:
+/// they take less memory.
+#[derive(Clone, Copy)]
+struct Unambiguous<'a>(&'a RandomState);
+
+impl<'de> DeserializeSeed<'de> for Unambiguous<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Unambiguous<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut names = HashSet::new();
+        while let Some(name) = map.next_key::<String>()? {
+            map.next_value_seed(self)?;
+            if !names.insert(self.0.hash_one(&name)) {
+                let name = clean_line(Untrusted::new(&name), MAX_NAME);
+                return Err(de::Error::custom(format_args!("two members `{name}`")));
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while items.next_element_seed(self)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
     }
 }
 
@@ -147,6 +242,36 @@ mod tests {
         assert_eq!(Given::Text(" {\"a\": 1}\n").read().unwrap().raw().get(), "{\"a\": 1}");
         for bad in ["{", "{} {}", "a"] {
             assert!(Given::Text(bad).read().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn objects_with_two_members_of_one_name_are_ambiguous() {
+        let check = |text: &'static str| Given::Text(text).read().unwrap().check_members();
+        for clear in [
+            "{}",
+            r#"{"a":{"a":1,"b":[{"a":null},{"a":-1.5}]},"b":"a"}"#,
+            r#"{"a":123456789012345678901234567890,"A":true}"#,
+        ] {
+            assert!(check(clear).is_ok(), "{clear}");
+        }
+        // As many names as take all memory.
+        let many: Vec<_> = (0..4_096).map(|name| format!("\"{name}\":0")).collect();
+        let many = format!("{{{}}}", many.join(","));
+        let many = Given::Text(&many).read().unwrap();
+        let budgets = [1, 2].map(|part| ByteBudget::new(part * 4_096 * COMPARED_NAME / 2));
+        for (budget, fits) in std::iter::zip(&budgets, [false, true]) {
+            let checked = Arguments::new(many.raw()).counted_by(Some(budget)).check_members();
+            assert_eq!(checked.is_ok(), fits);
+            assert_eq!(budget.used(), 0);
+        }
+        for ambiguous in [
+            r#"{"text":"EVIL","text":"good"}"#,
+            r#"{"text":"EVIL","te\u0078t":"good"}"#,
+            r#"{"a":[1,{"text":1,"text":1}]}"#,
+        ] {
+            let error = check(ambiguous).unwrap_err().to_string();
+            assert!(error.contains("two members `text`"), "{error}");
         }
     }
 

@@ -122,7 +122,10 @@ impl AgentTools {
             params.insert("context", raw(json!({ "arguments": given })));
         }
         let limits = TimeLimits { timeout: COMPLETES, cap: COMPLETES };
-        match connection.relay_request("completion/complete", params, limits, relay, None).await {
+        match connection
+            .relay_request("completion/complete", params, limits, relay, (None, None))
+            .await
+        {
             Ok(result) => parse(result.get(), connection.redactor()).ok_or_else(|| {
                 CompletionError::Failed(format!("MCP server '{server}' sent an invalid completion"))
             }),

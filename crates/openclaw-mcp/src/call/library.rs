@@ -19,6 +19,7 @@ use crate::call::bridge::{self, CallServices, LARGE, elsewhere, limited};
 use crate::call::results::{self, ReplyKind, ResponseOrigin};
 use crate::call::skills;
 use crate::connection::ServerIntroduction;
+use crate::connection::client::CallGuard;
 use crate::fleet::agent::AgentTools;
 use crate::fleet::catalogue::CatalogueTool;
 use crate::fleet::member::FleetMember;
@@ -452,7 +453,7 @@ async fn ask(
     };
     let started = Instant::now();
     let connection = usable.live.connection();
-    let _at_work = connection.client().working_for(call.agent, call.session);
+    let at_work = connection.client().working_for(call.agent, call.session);
     let limits = bridge::limits(call.options, member);
     let skill = match kind {
         Kind::Resource => skills::skill_of(server, connection, what, limits).await,
@@ -467,7 +468,11 @@ async fn ask(
     };
     let (relay, trace) = (call.options.relay, call.span.context());
     bridge::describe(call.span, connection);
-    let answer = connection.relay_request(kind.method(), params, limits, relay, trace).await;
+    let answer = {
+        let about = (trace, at_work.as_ref().map(CallGuard::id));
+        connection.relay_request(kind.method(), params, limits, relay, about).await
+    };
+    CallGuard::end(at_work, answer.as_ref().err());
     let duration = started.elapsed();
     let limits = bridge::result_limits(call.options, member);
     let outcome = match answer {

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::approval::ApprovalReason;
+use crate::approval::{ApprovalReason, ChangeTooLarge};
 use crate::arguments::InvalidArguments;
 use crate::audit::AuditOutcome;
 use crate::outcome::{RefusedBy, ToolFailure, ToolOutcome};
@@ -76,6 +76,11 @@ impl Refusal {
         Self::new(ToolFailure::Denied, words).by(RefusedBy::Changed)
     }
 
+    pub(super) fn change_too_large(change: &ChangeTooLarge) -> Self {
+        let words = format!("The call is denied: {change}. The user has to {}.", change.review);
+        Self::new(ToolFailure::Denied, words).by(RefusedBy::Changed)
+    }
+
     pub(super) fn declined() -> Self {
         let words = "The user denied this call.";
         Self::new(ToolFailure::Denied, words).by(RefusedBy::Declined)
@@ -124,6 +129,9 @@ impl Refusal {
 
 impl From<InvalidArguments> for Refusal {
     fn from(error: InvalidArguments) -> Self {
+        if let InvalidArguments::Memory(spent) = error {
+            return Self::limit(spent.to_string());
+        }
         let words = format!("{error} The tool was not called.");
         Self::new(ToolFailure::InvalidArguments, words).by(RefusedBy::Schema)
     }
