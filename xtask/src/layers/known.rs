@@ -20,6 +20,7 @@ pub(super) const CYCLES: &[(&str, &[&str])] = &[
             "jwt",
             "login",
             "metadata",
+            "obtain",
             "refresh",
             "registration",
             "server_hints",
