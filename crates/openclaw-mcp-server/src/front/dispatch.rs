@@ -36,7 +36,9 @@ impl<C: LineCalls> Front<C> {
             // Not with an id that is too long.
             let id = match &message {
                 IncomingMessage::Call(call) => Some(call.id),
-                IncomingMessage::Request(id) | IncomingMessage::Handshake { id, .. } => Some(*id),
+                IncomingMessage::Request(id)
+                | IncomingMessage::BadState(id)
+                | IncomingMessage::Handshake { id, .. } => Some(*id),
                 _ => None,
             };
             return self.refuse(id.filter(|id| id.len() <= MAX_NAME), INVALID_REQUEST, problem);
