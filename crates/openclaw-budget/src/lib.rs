@@ -4,6 +4,10 @@
 //! is part of one for all clients. What is small is not counted, because the number of such things has
 //! bounds of its own; so an ordinary message costs one comparison.
 
+mod tree;
+
+pub use tree::{member_count, tree_bytes};
+
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};

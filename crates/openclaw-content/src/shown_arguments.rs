@@ -14,6 +14,8 @@ const BREAK: &str = "\\n\n";
 const MARGIN: usize = 4;
 /// The minimum width of a line, even on a narrower terminal.
 const MIN_ROOM: usize = 20;
+/// Further arguments are lines of the last one: each of its own would take twenty times its text.
+const MAX_FIELDS: usize = 1_000;
 
 /// The arguments of a call, each as `name=value`.
 #[derive(Debug, Clone)]
@@ -47,11 +49,13 @@ impl ShownArguments {
                 "}" | "]" => depth = depth.saturating_sub(1),
                 _ => {}
             }
+            let has_room = fields.len() < MAX_FIELDS;
             let Some(field) = fields.last_mut() else { break };
             match token {
                 "{" if is_outer && depth == 1 => {}
                 "}" if is_outer && depth == 0 => {}
-                "," if is_outer => fields.push(String::new()),
+                "," if is_outer && has_room => fields.push(String::new()),
+                "," if is_outer => field.push('\n'),
                 ":" if is_outer => field.push('='),
                 "," => field.push_str(", "),
                 ":" => field.push_str(": "),

@@ -17,6 +17,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
+use serde_json::json;
 
 /// Maximum length of an unknown method that is quoted, in characters.
 const MAX_METHOD: usize = 100;
@@ -47,6 +48,22 @@ trait TypedResult: Sized {
         }
         self
     }
+}
+
+/// Adds what an era demands to the result of a method that `rmcp` does not know.
+fn custom_of_era(CustomResult(mut result): CustomResult, era: Era) -> CustomResult {
+    if era == Era::Modern
+        && let Some(members) = result.as_object_mut()
+    {
+        for (name, value) in [
+            ("resultType", json!("complete")),
+            ("ttlMs", json!(0)),
+            ("cacheScope", json!("private")),
+        ] {
+            members.entry(name).or_insert(value);
+        }
+    }
+    CustomResult(result)
 }
 
 macro_rules! typed_results {
@@ -191,16 +208,18 @@ impl<H: ServerHandler> ServerHandler for EraServer<H> {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        if self.has_method(&request.method, era_of(&context)) {
+        let era = era_of(&context);
+        if self.has_method(&request.method, era) {
             return Err(invalid_params(&request.method));
         }
         let method = request.method.clone();
         let result = self.0.on_custom_request(request, context).await;
         // In our words.
-        result.map_err(|error| match error.code {
+        let result = result.map_err(|error| match error.code {
             ErrorCode::METHOD_NOT_FOUND => unknown_method(&method),
             _ => error,
-        })
+        })?;
+        Ok(custom_of_era(result, era))
     }
 
     fn accepted_subscription_filter(

@@ -1,16 +1,20 @@
 //! The arguments of a call: raw JSON, parsed at most once.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::fmt;
-use std::sync::OnceLock;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Arc, OnceLock};
 
+use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit, member_count, tree_bytes};
 use openclaw_content::{Untrusted, clean_line};
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// Maximum length of a member's name that is quoted, in characters.
 const MAX_NAME: usize = 100;
+/// The memory of a name at most while names are compared: a hash in a table that is partly empty and grows.
+const COMPARED_NAME: usize = 32;
 
 /// Why arguments cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +26,9 @@ pub(crate) enum InvalidArguments {
     /// Which of them counts is up to the reader: the one that was approved need not be the one that runs.
     #[error("The arguments are ambiguous: {0}.")]
     Ambiguous(serde_json::Error),
+    /// They cannot be checked.
+    #[error("{0}")]
+    Memory(BudgetSpent),
 }
 
 /// Arguments as given by a caller.
@@ -75,13 +82,44 @@ impl<'a> From<&'a RawValue> for Given<'a> {
 #[derive(Debug)]
 pub struct Arguments<'a> {
     raw: &'a RawValue,
-    parsed: OnceLock<Option<Value>>,
+    /// The memory of the caller.
+    budget: Option<&'a Arc<ByteBudget>>,
+    parsed: OnceLock<Result<ParsedArguments, NoValue>>,
+}
+
+#[derive(Debug)]
+struct ParsedArguments {
+    value: Value,
+    /// Counts the value as long as it is there.
+    _memory: Option<BytePermit>,
+}
+
+/// Why there is no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoValue {
+    /// It cannot be parsed (nested too deeply).
+    Unreadable,
+    /// The caller has no memory left for it.
+    Memory(BudgetSpent),
 }
 
 impl<'a> Arguments<'a> {
     /// Wraps raw arguments.
     pub fn new(raw: &'a RawValue) -> Self {
-        Self { raw, parsed: OnceLock::new() }
+        Self { raw, budget: None, parsed: OnceLock::new() }
+    }
+
+    /// Counts what is parsed as memory of the caller.
+    #[must_use]
+    pub(crate) fn counted_by(self, budget: Option<&'a Arc<ByteBudget>>) -> Self {
+        Self { budget, ..self }
+    }
+
+    /// Counts one more copy of the value.
+    pub(crate) fn memory_for_copy(&self) -> Result<Option<BytePermit>, BudgetSpent> {
+        let text = self.raw.get();
+        let hold = |budget: &Arc<ByteBudget>| budget.hold(tree_bytes(text.as_bytes()) + text.len());
+        self.budget.map(hold).transpose()
     }
 
     /// Returns the JSON as given.
@@ -89,20 +127,36 @@ impl<'a> Arguments<'a> {
         self.raw
     }
 
-    /// Returns the parsed value; `None` if it cannot be parsed (nested too deeply).
+    /// Returns the parsed value; `None` if it cannot be parsed (nested too deeply), or the caller has no
+    /// memory left for it.
     pub fn value(&self) -> Option<&Value> {
-        self.parsed.get_or_init(|| serde_json::from_str(self.raw.get()).ok()).as_ref()
+        self.parsed().ok()
+    }
+
+    /// Returns the parsed value.
+    pub(crate) fn parsed(&self) -> Result<&Value, NoValue> {
+        let parse = || {
+            let _memory = self.memory_for_copy().map_err(NoValue::Memory)?;
+            let value = serde_json::from_str(self.raw.get()).map_err(|_| NoValue::Unreadable)?;
+            Ok(ParsedArguments { value, _memory })
+        };
+        self.parsed.get_or_init(parse).as_ref().map(|it| &it.value).map_err(|why| *why)
     }
 
     /// Checks that no object in the arguments has two members with the same name.
     ///
     /// # Errors
-    /// If one has.
+    /// If one has, or the caller has no memory left to compare them.
     pub(crate) fn check_members(&self) -> Result<(), InvalidArguments> {
-        match serde_json::from_str::<Unambiguous>(self.raw.get()) {
+        let text = self.raw.get();
+        let names = || member_count(text.as_bytes()).saturating_mul(COMPARED_NAME);
+        let hold = |budget: &Arc<ByteBudget>| budget.hold(names());
+        let _memory = self.budget.map(hold).transpose().map_err(InvalidArguments::Memory)?;
+        let mut reader = serde_json::Deserializer::from_str(text);
+        match Unambiguous(&RandomState::new()).deserialize(&mut reader) {
             Err(error) if error.is_data() => Err(InvalidArguments::Ambiguous(error)),
             // Nested too deeply.
-            Err(_) | Ok(Unambiguous) => Ok(()),
+            Err(_) | Ok(()) => Ok(()),
         }
     }
 
@@ -114,61 +168,65 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// JSON whose objects have each member once.
-struct Unambiguous;
+/// Reads JSON whose objects have each member once. Names are compared by hashes that nobody can choose:
+/// they take less memory.
+#[derive(Clone, Copy)]
+struct Unambiguous<'a>(&'a RandomState);
 
-impl<'de> Deserialize<'de> for Unambiguous {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Self)
+impl<'de> DeserializeSeed<'de> for Unambiguous<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Unambiguous {
-    type Value = Self;
+impl<'de> Visitor<'de> for Unambiguous<'_> {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JSON")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
-        let mut names = BTreeSet::new();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut names = HashSet::new();
         while let Some(name) = map.next_key::<String>()? {
-            map.next_value::<Self>()?;
-            if let Some(name) = names.replace(name) {
+            map.next_value_seed(self)?;
+            if !names.insert(self.0.hash_one(&name)) {
                 let name = clean_line(Untrusted::new(&name), MAX_NAME);
                 return Err(de::Error::custom(format_args!("two members `{name}`")));
             }
         }
-        Ok(self)
+        Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self, A::Error> {
-        while items.next_element::<Self>()?.is_some() {}
-        Ok(self)
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        while items.next_element_seed(self)?.is_some() {}
+        Ok(())
     }
 
-    fn visit_unit<E>(self) -> Result<Self, E> {
-        Ok(self)
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
-        Ok(self)
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
-        Ok(self)
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
-        Ok(self)
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
-        Ok(self)
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
-        Ok(self)
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
     }
 }
 
@@ -196,6 +254,16 @@ mod tests {
             r#"{"a":123456789012345678901234567890,"A":true}"#,
         ] {
             assert!(check(clear).is_ok(), "{clear}");
+        }
+        // As many names as take all memory.
+        let many: Vec<_> = (0..4_096).map(|name| format!("\"{name}\":0")).collect();
+        let many = format!("{{{}}}", many.join(","));
+        let many = Given::Text(&many).read().unwrap();
+        let budgets = [1, 2].map(|part| ByteBudget::new(part * 4_096 * COMPARED_NAME / 2));
+        for (budget, fits) in std::iter::zip(&budgets, [false, true]) {
+            let checked = Arguments::new(many.raw()).counted_by(Some(budget)).check_members();
+            assert_eq!(checked.is_ok(), fits);
+            assert_eq!(budget.used(), 0);
         }
         for ambiguous in [
             r#"{"text":"EVIL","text":"good"}"#,

@@ -1,8 +1,9 @@
 //! A call, and the context in which it is made.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use openclaw_budget::ByteBudget;
 use openclaw_trace::SpanContext;
 
 use crate::approval::{Approver, Fallback, PermissionMode, ToolFingerprint};
@@ -92,6 +93,8 @@ pub struct CallOptions<'a> {
     pub permission: PermissionMode,
     /// The client of the hub that the call is made for, which may have connections of its own.
     pub client: Option<CallClient>,
+    /// The memory of the caller, which arguments that must be parsed count in.
+    pub memory: Option<&'a Arc<ByteBudget>>,
     /// Set if the caller passes the call on for a client of its own.
     pub relay: Option<Relay<'a>>,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use openclaw_content::{Untrusted, clean_line};
-use serde::de::{MapAccess, Visitor};
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
@@ -16,6 +16,8 @@ const MAX_SHOWN: usize = 80;
 const MAX_OFFERED: usize = 2;
 /// How many arguments an approval can depend on.
 const MAX_ARGUMENTS: usize = 4;
+/// A call with more arguments has no approval by argument.
+const MAX_MEMBERS: usize = 1_000;
 
 /// What "always" allows: the rule of an approval. The agent, the server or workspace, and the tool
 /// are the key that it is stored under.
@@ -137,10 +139,64 @@ fn plain_value(value: &Value) -> Option<String> {
     }
 }
 
-/// The arguments of a call by name; `None` if one is given twice: the tool may read the other one.
+/// The arguments of a call by name; `None` if one is given twice: the tool may read the other one. Those that
+/// no approval can depend on are empty.
 fn members(arguments: &Arguments<'_>) -> Option<BTreeMap<String, Value>> {
     let members: Distinct = serde_json::from_str(arguments.raw().get()).ok()?;
     Some(members.0)
+}
+
+/// A plain value, or an empty array for any other.
+struct PlainValue(Value);
+
+impl<'de> Deserialize<'de> for PlainValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Plain;
+
+        impl<'de> Visitor<'de> for Plain {
+            type Value = Value;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value")
+            }
+
+            fn visit_unit<E>(self) -> Result<Value, E> {
+                Ok(Value::Null)
+            }
+
+            fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+                Ok(value.into())
+            }
+
+            fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+                Ok(value.into())
+            }
+
+            fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+                Ok(value.into())
+            }
+
+            fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+                Ok(value.into())
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+                Ok(text.into())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+                while items.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Value::Array(Vec::new()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Value::Array(Vec::new()))
+            }
+        }
+
+        deserializer.deserialize_any(Plain).map(Self)
+    }
 }
 
 /// A JSON object whose names are distinct.
@@ -159,9 +215,12 @@ impl<'de> Deserialize<'de> for Distinct {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Distinct, A::Error> {
                 let mut members = BTreeMap::new();
-                while let Some((name, value)) = map.next_entry::<String, Value>()? {
+                while let Some((name, PlainValue(value))) = map.next_entry::<String, _>()? {
                     if members.insert(name, value).is_some() {
                         return Err(serde::de::Error::custom("a name is given twice"));
+                    }
+                    if members.len() > MAX_MEMBERS {
+                        return Err(serde::de::Error::custom("too many names"));
                     }
                 }
                 Ok(Distinct(members))
@@ -209,6 +268,9 @@ mod tests {
         ] {
             assert!(!grant.covers(&Arguments::new(&raw(other))), "{other}");
         }
+        let many: Vec<_> = (0..MAX_MEMBERS).map(|it| format!("\"{it}\":0")).collect();
+        let many = format!(r#"{{"repo":"a/b",{}}}"#, many.join(","));
+        assert!(!grant.covers(&Arguments::new(&raw(&many))), "too many to compare");
         assert!(!GrantRule::Arguments(BTreeMap::new()).covers(&Arguments::new(&raw("{}"))));
     }
 

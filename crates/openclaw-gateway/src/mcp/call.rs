@@ -43,6 +43,7 @@ const EVERYTHING: CallOptions<'_> = CallOptions {
     max_chars: None,
     permission: PermissionMode::Configured,
     client: None,
+    memory: None,
     relay: None,
 };
 

@@ -8,7 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit};
+use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit, tree_bytes};
 use openclaw_protocol::connect::{CancelParams, CancelResult};
 use openclaw_protocol::frame::{self, Frame};
 use openclaw_protocol::socket::{Socket, SocketError};
@@ -184,7 +184,8 @@ impl Connection {
             return Ok(self.socket.queue(text)?);
         }
         let budget = Arc::clone(&self.budget);
-        let memory = match budget.hold(text.len()) {
+        // Methods parse their parameters.
+        let memory = match budget.hold(text.len().saturating_add(tree_bytes(text.as_bytes()))) {
             Ok(memory) => memory,
             Err(spent) => return Ok(self.socket.queue(refusal(&id, &method, spent))?),
         };

@@ -11,11 +11,12 @@ use tokio::sync::mpsc;
 
 use super::incoming::{CallLine, CallRequest, IncomingMessage, PlainCall, classify};
 use super::lines::{Front, InProgress, LineCalls};
-use super::memory::{MAX_NAME, MAX_PARSED, for_parsing, too_large};
+use super::memory::{MAX_NAME, MAX_SLOW_CALL, for_parsing, too_large};
 use super::reply::{BUSY, HubReply, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR};
 use super::rmcp_transport::ServerRoleMessage;
 use crate::batch::{self, BatchError, BatchReplies, NO_HANDSHAKE};
 use crate::era::{begins, invalid_params, is_bad_handshake};
+use crate::input::state::BAD_STATE;
 use crate::input::{Abilities, AskableClient as _};
 
 /// Maximum number of requests in progress.
@@ -31,11 +32,13 @@ impl<C: LineCalls> Front<C> {
             return;
         }
         let message = classify(line);
-        if let Some(problem) = too_large(&message, line.len()) {
+        if let Some(problem) = too_large(&message, line) {
             // Not with an id that is too long.
             let id = match &message {
                 IncomingMessage::Call(call) => Some(call.id),
-                IncomingMessage::Request(id) | IncomingMessage::Handshake { id, .. } => Some(*id),
+                IncomingMessage::Request(id)
+                | IncomingMessage::BadState(id)
+                | IncomingMessage::Handshake { id, .. } => Some(*id),
                 _ => None,
             };
             return self.refuse(id.filter(|id| id.len() <= MAX_NAME), INVALID_REQUEST, problem);
@@ -45,6 +48,7 @@ impl<C: LineCalls> Front<C> {
             IncomingMessage::Request(id) | IncomingMessage::Handshake { id, .. } => {
                 self.request(id, line);
             }
+            IncomingMessage::BadState(id) => self.refuse(Some(id), INVALID_PARAMS, BAD_STATE),
             IncomingMessage::Cancel(id) => match self.requests.get(id) {
                 // If it is over already, the outbox has its reply.
                 Some(InProgress::Started(call)) => {
@@ -88,7 +92,9 @@ impl<C: LineCalls> Front<C> {
         for message in all {
             let message = message.get().as_bytes();
             match classify(message) {
-                IncomingMessage::Call(CallLine { id, .. }) | IncomingMessage::Request(id) => {
+                IncomingMessage::Call(CallLine { id, .. })
+                | IncomingMessage::Request(id)
+                | IncomingMessage::BadState(id) => {
                     if self.requests.contains_key(id) || ids.iter().any(|other| **other == *id) {
                         return Err(BatchError::IdInUse);
                     }
@@ -212,10 +218,11 @@ impl<C: LineCalls> Front<C> {
         if !self.admits(id) {
             return;
         }
-        if line.len() > MAX_PARSED {
-            return self.refuse(Some(id), INVALID_REQUEST, "the request exceeds 8 MiB");
+        if line.len() > MAX_SLOW_CALL {
+            let words = "a call of more than 1 MiB must have valid parameters";
+            return self.refuse(Some(id), INVALID_REQUEST, words);
         }
-        match for_parsing(&self.budget, line.len()) {
+        match for_parsing(&self.budget, line) {
             Ok(memory) => {
                 self.requests.insert(id.into(), InProgress::Slow { _memory: memory });
                 self.pass(line, Some(id));

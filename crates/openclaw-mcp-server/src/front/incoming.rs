@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use openclaw_budget::tree_bytes;
 use openclaw_config::LogLevel;
 use openclaw_mcp::connection::era::Era;
 use openclaw_mcp::inventory::listing::app;
@@ -27,6 +28,8 @@ const PROGRESS_KEY: &str = "progressToken";
 const PROTOCOL: &str = "io.modelcontextprotocol/";
 /// Maximum length of the other members of a request, in bytes; longer ones are not passed on.
 const MAX_EXTRA: usize = 64 * 1024;
+/// A shorter part of a call takes little memory when it is parsed, whatever it contains.
+const SMALL_PART: usize = 4 * 1024;
 /// The memory that a call in progress takes besides its text.
 const CALL: usize = 4 * 1024;
 /// The arguments of a call that has none.
@@ -46,6 +49,8 @@ pub(crate) enum IncomingMessage<'a> {
     },
     /// Another request, with its id as JSON.
     Request(&'a str),
+    /// A request with a state that is not a string. It continues nothing.
+    BadState(&'a str),
     /// The cancellation of the request with this id.
     Cancel(&'a str),
     /// A response, with the id of our request.
@@ -74,17 +79,12 @@ struct Words<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[derive(Debug, Deserialize)]
 struct Envelope<'a> {
-    /// `Some` also for `null`.
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
     #[serde(borrow, default)]
     method: Option<Words<'a>>,
     #[serde(borrow, default)]
     params: Option<&'a RawValue>,
-}
-
-fn present<'de: 'a, 'a, D: Deserializer<'de>>(value: D) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(value).map(Some)
 }
 
 #[derive(Debug, Deserialize)]
@@ -97,8 +97,13 @@ struct CallParams<'a> {
     meta: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "inputResponses")]
     responses: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "requestState")]
+    #[serde(borrow, default, rename = "requestState", deserialize_with = "present")]
     state: Option<&'a RawValue>,
+}
+
+/// Reads a member that is there, also if it is `null`.
+fn present<'de, D: Deserializer<'de>>(member: D) -> Result<Option<&'de RawValue>, D::Error> {
+    Deserialize::deserialize(member).map(Some)
 }
 
 /// A tool call, parsed in one pass.
@@ -180,7 +185,8 @@ impl CallRequest {
 
     /// The memory that it takes.
     pub(crate) fn bytes(&self) -> usize {
-        let modern = self.modern.as_ref().map_or(0, |it| it.meta.len() + 2 * it.more.len());
+        let modern =
+            self.modern.as_ref().map_or(0, |it| it.meta.len() + 2 * it.more.len() + it.tree);
         let text = self.name.len() + self.arguments.get().len() + modern;
         CALL + text + self.progress.as_ref().map_or(0, String::len)
     }
@@ -198,6 +204,8 @@ pub(crate) struct ModernRequest {
     pub(crate) state: Option<String>,
     /// The input that a former result asked for.
     pub(crate) responses: BTreeMap<String, Value>,
+    /// The memory of that input besides its text.
+    tree: usize,
     /// What the client can be asked for.
     pub(crate) abilities: Abilities,
     /// The name of the client.
@@ -214,6 +222,13 @@ impl CallLine<'_> {
     /// Returns the name of the tool.
     pub(crate) fn name(&self) -> &str {
         &self.params.name.0
+    }
+
+    /// The memory of what is parsed of it, everything but the arguments and the state, unless it is small.
+    pub(crate) fn tree_bytes(&self) -> usize {
+        let parts = [self.params.meta, self.params.responses].into_iter().flatten();
+        let large = parts.map(|part| part.get().as_bytes()).filter(|part| part.len() > SMALL_PART);
+        large.map(tree_bytes).sum()
     }
 
     /// Returns a call that nothing can happen to before its result: the client wants no progress, and
@@ -287,6 +302,7 @@ impl ModernRequest {
                 Some(responses) => serde_json::from_str(responses.get()).ok()?,
                 None => BTreeMap::new(),
             },
+            tree: responses.map_or(0, |it| tree_bytes(it.get().as_bytes())),
             abilities: *abilities,
             log_level: *log_level,
             client: client.clone(),
@@ -441,12 +457,18 @@ pub(crate) fn classify(line: &[u8]) -> IncomingMessage<'_> {
     };
     match (&*method, id, envelope.params) {
         ("tools/call", Some(id), Some(params)) => match serde_json::from_str(params.get()) {
+            Ok(CallParams { state: Some(state), .. }) if !state.get().starts_with('"') => {
+                IncomingMessage::BadState(id)
+            }
             Ok(params) => IncomingMessage::Call(CallLine { id, params }),
             Err(_) => IncomingMessage::Request(id),
         },
         ("initialize", Some(id), params) => {
             let is_modern = params.is_some_and(HandshakeParams::is_modern);
             IncomingMessage::Handshake { id, is_modern }
+        }
+        ("prompts/get" | "resources/read", Some(id), Some(params)) if has_bad_state(params) => {
+            IncomingMessage::BadState(id)
         }
         (_, Some(id), _) => IncomingMessage::Request(id),
         ("notifications/cancelled", None, Some(params)) => {
@@ -459,6 +481,17 @@ pub(crate) fn classify(line: &[u8]) -> IncomingMessage<'_> {
     }
 }
 
+/// Whether a request has a state that is not a string. It would be taken for one without a state.
+fn has_bad_state(params: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    struct State<'a> {
+        #[serde(borrow, default, rename = "requestState", deserialize_with = "present")]
+        state: Option<&'a RawValue>,
+    }
+    let params = serde_json::from_str::<State<'_>>(params.get());
+    params.is_ok_and(|it| it.state.is_some_and(|state| !state.get().starts_with('"')))
+}
+
 /// Returns a tool call, in the usual case that all of its members are valid.
 fn call_line(text: &str) -> Option<CallLine<'_>> {
     if !text.starts_with('{') {
@@ -466,7 +499,8 @@ fn call_line(text: &str) -> Option<CallLine<'_>> {
     }
     let CallEnvelope { id, method, params } = serde_json::from_str(text).ok()?;
     let id = id.get();
-    (method == "tools/call" && is_id(id)).then_some(CallLine { id, params })
+    let is_valid = params.state.is_none_or(|state| state.get().starts_with('"'));
+    (method == "tools/call" && is_id(id) && is_valid).then_some(CallLine { id, params })
 }
 
 /// Returns the valid id of an object that is not a message.
@@ -508,6 +542,14 @@ mod tests {
         assert_eq!(kind(r#"{"method":"notifications/x"}"#), "Notification");
         let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":"a"}}"#;
         assert_eq!(kind(cancel), r#"Cancel("\"a\"")"#);
+        for method in ["tools/call", "prompts/get", "resources/read"] {
+            for state in ["null", "5", "{}"] {
+                let line = format!(
+                    r#"{{"id":1,"method":"{method}","params":{{"name":"a","requestState":{state}}}}}"#
+                );
+                assert_eq!(kind(&line), r#"BadState("1")"#, "{line}");
+            }
+        }
         assert_eq!(kind("[]"), "Batch");
         for invalid in [
             "1",

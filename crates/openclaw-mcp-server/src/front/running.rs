@@ -256,11 +256,13 @@ impl<C: CallingClient> RunningCall<C> {
         if let Some(parked) = Self::continuing(client, method, &mut request)? {
             return Ok(parked);
         }
+        let bytes = request.bytes();
         let request = Arc::new(request);
         let (future, events) = forward(Arc::clone(&request));
-        // `rmcp` has counted it.
+        // `rmcp` has counted it, until it is parked.
         let memory = client.budget().permit();
         Ok(Self {
+            bytes,
             request: Some((method, request)),
             ..Self::with(client, Work::Future(future), events, memory)
         })

@@ -17,8 +17,11 @@ use super::client::{ApprovalRights, HubClient};
 use crate::input::approval::{ApprovalChoice, CallQuestion, MAX_QUESTION};
 use crate::input::{AskableClient, ask_if_able};
 
+/// How many times their text arguments take while they are made readable.
+const SHOWN: usize = 2;
 /// Maximum length of a tool's name in a command, in characters.
 const MAX_NAME: usize = 80;
+
 /// Asks the user of a client, within the rights of its principal.
 #[derive(Debug)]
 pub(super) struct ClientApprover<'a> {
@@ -70,6 +73,12 @@ impl Approver for ClientApprover<'_> {
             }
             let may_last = rights == ApprovalRights::All && asked.why.can_last();
             let always = asked.always.first().filter(|_| may_last);
+            // Only while the text is made, which is short then.
+            let shown = asked.arguments.get().len().saturating_mul(SHOWN);
+            let memory = match self.client.budget.hold(shown) {
+                Ok(memory) => memory,
+                Err(spent) => return ApprovalAnswer::NotEntitled(spent.to_string()),
+            };
             let text = match text(&asked) {
                 Ok(text) => text,
                 Err(error) => {
@@ -85,6 +94,7 @@ impl Approver for ClientApprover<'_> {
                     };
                 }
             };
+            drop(memory);
             let call = CallQuestion { text, always: always.map(|always| always.words.as_str()) };
             let answer = timeout(PATIENCE, ask_if_able(self.answers, call.question())).await;
             let Ok(Ok(answer)) = answer else { return ApprovalAnswer::Unanswered };

@@ -226,7 +226,7 @@ impl HubClient {
     }
 
     /// The options of a request.
-    pub(super) fn relaying_request<'a>(&self, request: &'a CallRequest) -> CallOptions<'a> {
+    pub(super) fn relaying_request<'a>(&'a self, request: &'a CallRequest) -> CallOptions<'a> {
         let CallRequest { modern, extra, .. } = request;
         match modern {
             Some(modern) => self.relaying(Some(&modern.meta), &modern.more, extra),
@@ -237,7 +237,7 @@ impl HubClient {
     /// The options of a request with these parts. Without the `meta` of 2026-07-28, the level of log
     /// messages is that of the client.
     pub(super) fn relaying<'a>(
-        &self,
+        &'a self,
         meta: Option<&'a str>,
         more: &'a str,
         extra: &'a str,
@@ -246,7 +246,12 @@ impl HubClient {
         let log_level = level.map(LogLevel::as_str);
         let relay =
             Relay { wraps: self.options.wrap, more, meta, shows_pages: false, extra, log_level };
-        CallOptions { relay: Some(relay), client: Some(self.as_caller()), ..CallOptions::default() }
+        CallOptions {
+            relay: Some(relay),
+            client: Some(self.as_caller()),
+            memory: Some(&self.budget),
+            ..CallOptions::default()
+        }
     }
 }
 

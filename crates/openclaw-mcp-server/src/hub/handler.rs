@@ -7,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::call::completion::{CompletionError, CompletionOf};
-use openclaw_mcp::connection::era::Era;
 use openclaw_tools::{CallContext, CallOptions, Consent, RefusedBy, Relay};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
@@ -29,7 +28,7 @@ use super::asks::CallScope;
 use super::client::{HubClient, LONG_URI, MAX_SUBSCRIPTIONS, subscription_bytes};
 use super::view::HubView;
 use super::{introduction, search, skills};
-use crate::era::{era_of, invalid_params, unknown_method};
+use crate::era::{invalid_params, unknown_method};
 use crate::front::incoming::{CallRequest, level_of};
 use crate::front::memory::MAX_URI;
 use crate::front::reply::{BUSY, HubReply};
@@ -457,10 +456,9 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method.as_str();
-        let era = era_of(&context);
         if method == SKILLS_LIST || method == SKILLS_GET {
             let view = self.view(&context).await?;
-            let mut result = match method {
+            let result = match method {
                 SKILLS_LIST => skills::list(&view),
                 _ => {
                     let uri = request.params.as_ref().and_then(|it| it.get("uri")?.as_str());
@@ -469,10 +467,7 @@ impl ServerHandler for Handler {
                     skills::get(&view, uri).ok_or_else(unknown)?
                 }
             };
-            if era == Era::Modern {
-                result["resultType"] = json!("complete");
-                (result["ttlMs"], result["cacheScope"]) = (json!(0), json!("private"));
-            }
+            // Completed by `EraServer`.
             return Ok(CustomResult::new(result));
         }
         Err(unknown_method(method))

@@ -2,6 +2,7 @@
 //! answer with another request (2026-07-28).
 
 pub(crate) mod approval;
+mod digest;
 pub(crate) mod parked;
 pub(crate) mod state;
 

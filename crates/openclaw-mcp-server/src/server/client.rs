@@ -8,15 +8,14 @@ use openclaw_budget::ByteBudget;
 use openclaw_mcp::connection::era::Era;
 use openclaw_tools::ProgressWatcher;
 use rmcp::model::{CallToolResult, ProtocolVersion, ResultType};
-use schemars::JsonSchema;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::front::connection::ClientConnection;
 use crate::front::events::ReplyingTask;
 use crate::front::incoming::{CallRequest, ModernRequest};
 use crate::front::lines::{LineCalls, LineClient};
+use crate::front::memory::for_tree;
 use crate::front::reply::{HubReply, INTERNAL_ERROR, INVALID_PARAMS, ReplyTo};
 use crate::front::running::{CallingClient, RunningCall, WaitingCalls, Watched};
 use crate::input::state::UNKNOWN_STATE;
@@ -92,7 +91,7 @@ impl ServerClient {
 
     /// Sends a message for a client that takes tasks; `None` if it is to be sent without one.
     fn order_as_task(&self, request: &CallRequest) -> Option<BoxFuture<'static, HubReply>> {
-        let arguments = arguments::<OrderArguments>(&request.arguments).ok()?;
+        let arguments = self.arguments(&request.arguments).ok()?;
         let abilities = request.modern.as_ref()?.abilities;
         let trace = request.trace.clone();
         let task = self.tasks.start(&self.orders, arguments, abilities, trace)?;
@@ -105,10 +104,17 @@ impl ServerClient {
     }
 
     fn order(&self, given: &RawValue, caller: OrderCaller) -> BoxFuture<'static, CallToolResult> {
-        match arguments::<OrderArguments>(given) {
+        match self.arguments(given) {
             Ok(arguments) => self.orders.start(arguments, caller),
             Err(words) => Box::pin(ready(failure(words))),
         }
+    }
+
+    /// Reads the arguments of a message. Their values take memory meanwhile.
+    fn arguments(&self, given: &RawValue) -> Result<OrderArguments, String> {
+        let memory = for_tree(&self.budget, given.get().as_bytes());
+        let _memory = memory.map_err(|spent| spent.to_string())?;
+        schema::read(&serde_json::from_str(given.get()).unwrap_or_default())
     }
 
     /// Calls a tool that asks for no input.
@@ -116,7 +122,12 @@ impl ServerClient {
         if request.modern.as_ref().is_some_and(ModernRequest::is_answer) {
             return unknown_state();
         }
-        let arguments = serde_json::from_str(request.arguments.get()).unwrap_or_default();
+        let given = request.arguments.get();
+        let _memory = match for_tree(&self.budget, given.as_bytes()) {
+            Ok(memory) => memory,
+            Err(spent) => return HubReply::busy(spent),
+        };
+        let arguments = serde_json::from_str(given).unwrap_or_default();
         match sessions::call(&self.orders, &request.name, &arguments).await {
             Some(result) => reply(result, request.era()),
             None => HubReply::error(INVALID_PARAMS, &format!("unknown tool `{}`", request.name)),
@@ -166,11 +177,6 @@ impl LineCalls for Arc<ServerClient> {
     fn call(&self, request: CallRequest) -> BoxFuture<'static, HubReply> {
         self.call_tool(request)
     }
-}
-
-/// Reads the arguments of a tool.
-fn arguments<T: DeserializeOwned + JsonSchema>(given: &RawValue) -> Result<T, String> {
-    schema::read(&serde_json::from_str(given.get()).unwrap_or_default())
 }
 
 /// The refusal of input that continues nothing.

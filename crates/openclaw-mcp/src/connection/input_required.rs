@@ -9,6 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::Connection;
 use crate::wire::json::Json;
+use crate::wire::redacted::GivesAway;
 use crate::wire::{CallError, MAX_PARSED, ProgressWatcher, TimeLimits, WireCall, WorkId, redacted};
 
 /// Maximum number of input rounds per request.
@@ -86,15 +87,28 @@ impl Connection {
             return Err(CallError::AskedFor(format!("input that is larger than {most} MiB")));
         }
         let parsed = serde_json::from_str::<InputRequired<'_>>(result.get());
-        let Ok(mut missing) = parsed else { return Ok(None) };
-        for request in missing.input_requests.values_mut() {
-            redacted::request(request, self.lane.redactor());
-        }
+        let Ok(missing) = parsed else { return Ok(None) };
         let state = missing.request_state.map(ToOwned::to_owned);
-        let responses = Box::pin(self.client.fulfil(missing.input_requests, work)).await;
-        let responses = responses.map_err(CallError::AskedFor)?;
+        let responses = self.fulfil(missing.input_requests, work).await?;
         let responses = to_raw_value(&responses).unwrap_or_default();
         Ok(Some(InputAnswers { responses, state }))
+    }
+
+    /// Answers requests for input, without their secrets.
+    ///
+    /// # Errors
+    /// If an input cannot be provided, or asked for without a credential.
+    pub(super) async fn fulfil(
+        &self,
+        mut requests: BTreeMap<String, Value>,
+        work: Option<WorkId>,
+    ) -> Result<BTreeMap<String, Value>, CallError> {
+        for request in requests.values_mut() {
+            if !redacted::request(request, self.lane.redactor()) {
+                return Err(CallError::AskedFor(GivesAway.to_string()));
+            }
+        }
+        Box::pin(self.client.fulfil(requests, work)).await.map_err(CallError::AskedFor)
     }
 
     /// Returns the result, or fails if it still requests input.

@@ -7,10 +7,13 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fmt;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 const MARK: &str = "x-mcp-header";
@@ -66,6 +69,76 @@ impl ParamHeader {
             Value::Number(number) => Some((number.to_string().into(), number.as_f64())),
             Value::Null | Value::Array(_) | Value::Object(_) => None,
         }
+    }
+}
+
+/// Returns the arguments of a call that are sent as headers, without a tree of all others.
+pub fn marked_arguments(headers: &[ParamHeader], arguments: &RawValue) -> Value {
+    let paths: Vec<_> = headers.iter().map(|header| &header.path[..]).collect();
+    let mut reader = serde_json::Deserializer::from_str(arguments.get());
+    OnlyAt(&paths).deserialize(&mut reader).unwrap_or_default()
+}
+
+/// Reads the plain values at these paths of properties; everything else is `null` or left out.
+struct OnlyAt<'a>(&'a [&'a [String]]);
+
+impl<'de> DeserializeSeed<'de> for OnlyAt<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<Value, D::Error> {
+        value.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for OnlyAt<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Value::Null)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut members = Map::new();
+        while let Some(name) = map.next_key::<String>()? {
+            let below = self.0.iter().filter_map(|path| path.split_first());
+            let paths: Vec<_> =
+                below.filter(|(first, _)| **first == name).map(|(_, rest)| rest).collect();
+            if paths.is_empty() {
+                map.next_value::<IgnoredAny>()?;
+            } else {
+                members.insert(name, map.next_value_seed(OnlyAt(&paths))?);
+            }
+        }
+        Ok(Value::Object(members))
     }
 }
 
@@ -211,7 +284,11 @@ mod tests {
     /// Returns the headers of a call as text.
     fn told(properties: &Value, arguments: &Value) -> Vec<(String, String)> {
         let headers = of(properties).unwrap();
-        let told = headers.iter().filter_map(|header| header.of(arguments));
+        let raw = serde_json::value::to_raw_value(arguments).unwrap();
+        let told: Vec<_> = headers.iter().filter_map(|header| header.of(arguments)).collect();
+        let marked = marked_arguments(&headers, &raw);
+        assert!(headers.iter().filter_map(|header| header.of(&marked)).eq(told.iter().cloned()));
+        let told = told.into_iter();
         told.map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect()
     }
 
@@ -240,6 +317,26 @@ mod tests {
         ];
         let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(told(&properties, &arguments), expected);
+    }
+
+    #[test]
+    fn arguments_that_are_not_marked_are_not_kept() {
+        let properties = json!({
+            "a": { "type": "string", "x-mcp-header": "A" },
+            "b": { "type": "object", "properties": {
+                "c": { "type": "integer", "x-mcp-header": "C" },
+            } },
+        });
+        let headers = of(&properties).unwrap();
+        let marked = |json: &str| {
+            marked_arguments(&headers, &RawValue::from_string(json.to_owned()).unwrap())
+        };
+        let kept = json!({ "a": "x", "b": { "c": 5 } });
+        assert_eq!(marked(r#"{"x":[0,{}],"b":{"d":[0],"c":5},"a":"y","a":"x"}"#), kept);
+        assert_eq!(
+            marked(r#"{"a":[0,{"a":1}],"b":{"c":{"c":1}}}"#),
+            json!({ "a": null, "b": { "c": {} } })
+        );
     }
 
     #[test]

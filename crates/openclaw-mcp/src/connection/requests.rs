@@ -14,7 +14,7 @@ use super::carried::Carried;
 use super::input_required::{INPUT_REQUIRED, MAX_ROUNDS};
 use super::tasks::TASK_ID;
 use crate::wire::json::Json;
-use crate::wire::{CallError, TimeLimits, WorkId};
+use crate::wire::{CallError, TimeLimits, WorkId, redacted};
 
 /// The `_meta` of every request to a server since 2026-07-28.
 #[derive(Debug)]
@@ -87,7 +87,11 @@ impl Connection {
         if !relays_input {
             return self.request_with((meta, work), method, params, limits).await;
         }
-        self.lane.request_for(work, method, &with_members(&params, meta, more), limits).await
+        let params = with_members(&params, meta, more);
+        let result = self.lane.request_for(work, method, &params, limits).await?;
+        // The client is asked by the result.
+        redacted::other_result(result, self.lane.redactor())
+            .map_err(|asked| CallError::AskedFor(asked.to_string()))
     }
 
     pub(super) fn with_meta(&self, params: &BTreeMap<&str, Box<RawValue>>) -> Box<RawValue> {

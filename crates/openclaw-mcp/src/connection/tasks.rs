@@ -21,8 +21,10 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::Connection;
 use super::input_required::MAX_ROUNDS;
 use crate::connection::era::Era;
-use crate::wire::json::Json;
-use crate::wire::{CallError, FastLane, Progress, ProgressWatcher, TimeLimits, WireCall, WorkId};
+use crate::wire::json::{Json, JsonCow};
+use crate::wire::{
+    CallError, FastLane, Progress, ProgressWatcher, TimeLimits, WireCall, WorkId, redacted,
+};
 
 /// The interval between polls, unless the server suggests another, and its bounds.
 const POLL: Duration = Duration::from_secs(1);
@@ -209,7 +211,9 @@ impl Connection {
         let mut payload = Payload::default();
         let mut answered = BTreeSet::new();
         for polls in 0_u32.. {
-            tell(call.watcher, polls, task.status_message.as_deref());
+            let message = task.status_message.as_deref();
+            let message = message.map(|text| self.lane.redactor().redact(text));
+            tell(call.watcher, polls, message.as_deref());
             guard.is_over =
                 matches!(task.status, Status::Completed | Status::Failed | Status::Cancelled);
             match (task.status, self.era) {
@@ -221,7 +225,7 @@ impl Connection {
                     let params = self.about_task(&id);
                     let result = self.lane.request("tasks/result", &params, limits).await?;
                     guard.is_over = true;
-                    return Ok(result);
+                    return Ok(self.without_secrets(result));
                 }
                 (Status::InputRequired, Era::Modern) => {
                     let open = std::mem::take(&mut task.input_requests);
@@ -229,8 +233,12 @@ impl Connection {
                 }
                 (Status::Completed | Status::Failed, Era::Modern) => {
                     return match payload {
-                        Payload { error: Some(error), .. } => Err(CallError::Rpc(error)),
-                        Payload { result: Some(result), .. } => Ok(result.into()),
+                        Payload { error: Some(error), .. } => {
+                            Err(CallError::Rpc(redacted::error(&error, self.lane.redactor())))
+                        }
+                        Payload { result: Some(result), .. } => {
+                            Ok(self.without_secrets(result.into()))
+                        }
                         _ => Err(CallError::Protocol("the task has no result".to_owned())),
                     };
                 }
@@ -265,14 +273,18 @@ impl Connection {
             let words = "input repeatedly without returning a result".to_owned();
             return Err(CallError::AskedFor(words));
         }
-        let responses =
-            Box::pin(self.client.fulfil(open, work)).await.map_err(CallError::AskedFor)?;
+        let responses = self.fulfil(open, work).await?;
         let params = BTreeMap::from([
             ("taskId", to_raw_value(id).unwrap_or_default()),
             ("inputResponses", to_raw_value(&responses).unwrap_or_default()),
         ]);
         let limits = TimeLimits { timeout: REQUEST, cap: REQUEST };
         self.lane.request("tasks/update", &self.with_meta(&params), limits).await.map(drop)
+    }
+
+    /// Redacts the result of a call, if it reports an error.
+    fn without_secrets(&self, result: Json) -> Json {
+        redacted::result(JsonCow::Owned(result), self.lane.redactor()).into()
     }
 
     /// The parameters of a request about a task.

@@ -30,6 +30,10 @@ const MAX_ID: usize = 1024;
 /// The method that replaces that of a request which is too large, so that it is answered.
 pub(crate) const TOO_LARGE: &str = "openclaw/too-large";
 
+/// The method that replaces that of a request with a credential where it cannot be redacted, such as the
+/// name of a field: nobody is asked, and the server gets an error.
+pub(crate) const GIVES_AWAY: &str = "openclaw/gives-away";
+
 /// A message for `rmcp`.
 pub(super) type ClientRoleMessage = RxJsonRpcMessage<RoleClient>;
 
@@ -79,7 +83,7 @@ impl ToRmcp {
         skipped: &SkippedLines,
     ) -> Result<(), ReceiverDropped> {
         if line.len() > MAX_PARSED {
-            return match stub(line) {
+            return match stub(line, TOO_LARGE) {
                 Some(stub) => Box::pin(self.send(stub.as_bytes(), work, when_full, skipped)).await,
                 None => {
                     skipped.note(line);
@@ -95,8 +99,18 @@ impl ToRmcp {
             skipped.note(line);
             return Ok(());
         };
-        match parse(redacted::message(text, skipped.redactor()).as_bytes()) {
+        let text = redacted::message(text, skipped.redactor());
+        match parse(text.as_bytes()) {
             Ok(Some(message)) if !has_usable_id(&message) => skipped.note(line),
+            Ok(Some(JsonRpcMessage::Request(_)))
+                if redacted::gives_away(&text, skipped.redactor()) =>
+            {
+                let stub = stub(text.as_bytes(), GIVES_AWAY);
+                match stub.and_then(|stub| parse(stub.as_bytes()).ok().flatten()) {
+                    Some(message) => place.send(Queued { message, bytes: line.len(), _room: room }),
+                    None => skipped.note(line),
+                }
+            }
             Ok(Some(mut message)) => {
                 if let Some(work) = work {
                     belongs_to(&mut message, work);
@@ -171,8 +185,9 @@ pub(super) fn too_large_response(id: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)
 }
 
-/// Returns what replaces a message that is too large; `None` for one without an id.
-fn stub(line: &[u8]) -> Option<String> {
+/// Returns what replaces a message that is too large, or a request for another reason; `None` for one
+/// without an id.
+fn stub(line: &[u8], instead: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Head<'a> {
         #[serde(borrow)]
@@ -186,7 +201,7 @@ fn stub(line: &[u8]) -> Option<String> {
         return None;
     }
     Some(match method {
-        Some(_) => format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{TOO_LARGE}"}}"#),
+        Some(_) => format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{instead}"}}"#),
         None => too_large_response(id),
     })
 }
@@ -223,6 +238,29 @@ mod tests {
             assert!(fits(WhenFull::Drop), "does not wait");
             drop(from_server.recv().await);
             assert!(fits(WhenFull::Wait), "there is room again");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_with_a_credential_in_a_name_is_answered_but_not_passed_on() {
+        let redactor = Redactor::new();
+        redactor.add_credentials([&"hunter22-and-more".into()]);
+        let skipped = SkippedLines::from("x", &redactor);
+        let (to_rmcp, mut from_server) = channel();
+        for (schema, is_passed_on) in [
+            (json!({ "properties": { "a": { "title": "hunter22-and-more" } } }), true),
+            (json!({ "properties": { "hunter22-and-more": {} } }), false),
+            (json!({ "properties": { "a": { "enum": ["hunter22-and-more"] } } }), false),
+        ] {
+            let params = json!({ "message": "a", "requestedSchema": schema });
+            let method = "elicitation/create";
+            let line = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
+            let line = line.to_string();
+            to_rmcp.send(line.as_bytes(), None, WhenFull::Wait, &skipped).await.unwrap();
+            let received = from_server.recv().await.unwrap().message;
+            let received = serde_json::to_string(&received).unwrap();
+            assert!(!received.contains("hunter22"), "{received}");
+            assert_eq!(!received.contains(GIVES_AWAY), is_passed_on, "{received}");
         }
     }
 

@@ -34,7 +34,7 @@ pub(crate) use calls::OnReply;
 pub(crate) use fast_lane::{DirectLane, Thinking, WeakLane};
 pub use fast_lane::{FastLane, TimeLimits, WireCall, WorkId};
 pub(crate) use handshake_response::HandshakeResponse;
-pub(crate) use inbox::{MAX_PARSED, TOO_LARGE};
+pub(crate) use inbox::{GIVES_AWAY, MAX_PARSED, TOO_LARGE};
 pub use progress::{Progress, ProgressWatcher};
 pub use slow_lane::SlowLane;
 pub use traffic::Traffic;

@@ -44,7 +44,7 @@ impl Pipeline {
         }
         let Resolving::Now(Ok(tool)) = source.resolve(call.name) else { return None };
         let ready = Arc::clone(&tool).ready(context.options)?;
-        let arguments = &call.arguments.read().ok()?;
+        let arguments = &call.arguments.read().ok()?.counted_by(context.options.memory);
         let about = ApprovalContext { arguments, session: context.session, now: started };
         let pin = steps::allowed(&*tool, about).ok()?;
         let Ok(Consented::Given(given)) = steps::consent(&*tool, pin, about, context) else {

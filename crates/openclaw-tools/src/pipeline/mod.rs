@@ -144,7 +144,7 @@ async fn run<S: Resolve + ?Sized>(
         let tool = &*tool;
         let arguments = match &first {
             Some(arguments) => arguments,
-            None => first.insert(call.arguments.read()?),
+            None => first.insert(call.arguments.read()?.counted_by(context.options.memory)),
         };
         let (session, now) = (context.session, record.started());
         let about = ApprovalContext { arguments, session, now };

@@ -129,6 +129,9 @@ impl Refusal {
 
 impl From<InvalidArguments> for Refusal {
     fn from(error: InvalidArguments) -> Self {
+        if let InvalidArguments::Memory(spent) = error {
+            return Self::limit(spent.to_string());
+        }
         let words = format!("{error} The tool was not called.");
         Self::new(ToolFailure::InvalidArguments, words).by(RefusedBy::Schema)
     }

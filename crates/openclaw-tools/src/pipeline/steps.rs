@@ -8,7 +8,7 @@ use crate::approval::{
     ApprovalAnswer, ApprovalContext, ApprovalExtent, ApprovalNeed, ApprovalReason, ApprovalRequest,
     Fallback, Pin,
 };
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, NoValue};
 use crate::context::{CallContext, CallOptions, Consent};
 use crate::policy::Decision;
 use crate::schema::Validator;
@@ -181,14 +181,24 @@ fn schema(tool: &dyn Tool, arguments: &Arguments<'_>) -> Result<(), Refusal> {
 
 /// Models often send `null` for omitted arguments: accepted where nothing is required.
 fn fits(validator: &Validator, arguments: &Arguments<'_>) -> Result<(), Refusal> {
-    let Some(value) = arguments.value() else {
+    if validator.accepts_any_object() {
+        // Nothing is parsed.
         return validator.check_raw(arguments.raw()).map_err(|it| Refusal::misfit(&it));
+    }
+    let value = match arguments.parsed() {
+        Ok(value) => value,
+        Err(NoValue::Unreadable) => {
+            return validator.check_raw(arguments.raw()).map_err(|it| Refusal::misfit(&it));
+        }
+        Err(NoValue::Memory(spent)) => return Err(Refusal::limit(spent.to_string())),
     };
     let Err(violations) = validator.check(value) else { return Ok(()) };
-    let members = arguments.members();
-    let has_nulls = value.as_object().is_some_and(|all| members.len() < all.len());
-    if has_nulls && validator.check(&Value::Object(members)).is_ok() {
-        return Ok(());
+    let has_nulls = value.as_object().is_some_and(|all| all.values().any(Value::is_null));
+    if has_nulls {
+        let _memory = arguments.memory_for_copy().map_err(|it| Refusal::limit(it.to_string()))?;
+        if validator.check(&Value::Object(arguments.members())).is_ok() {
+            return Ok(());
+        }
     }
     Err(Refusal::misfit(&violations))
 }

@@ -137,6 +137,11 @@ impl Validator {
         self.has_lost_patterns
     }
 
+    /// Returns whether every object is valid.
+    pub(crate) fn accepts_any_object(&self) -> bool {
+        self.rules.is_none()
+    }
+
     /// Validates arguments.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use openclaw_testkit::{Ask, RpcError, Script, StdioClient, Tool};
+use openclaw_testkit::{Ask, Peers, RpcError, Script, StdioClient, Tool};
 use serde_json::{Value, json};
 
 use crate::common::rpc::{hello, meta, request};
@@ -206,4 +206,54 @@ fn nothing_raw_reaches_a_client_over_http() {
         seen.extend(send_to(&gateway, "/mcp", "POST", &headers, &line).messages);
     }
     assert_all(&seen);
+}
+
+/// A server that echoes its credential where nothing refers to it later, and in forms.
+const ECHOING: &str = "\
+import json, os, sys
+secret = os.environ['MY_TOKEN']
+def send(**message):
+    print(json.dumps({'jsonrpc': '2.0', **message}), flush=True)
+for line in iter(sys.stdin.readline, ''):
+    request = json.loads(line)
+    method, id = request.get('method'), request.get('id')
+    if method == 'initialize':
+        capabilities = {'tools': {}, 'logging': {}}
+        send(id=id, result={'protocolVersion': '2025-11-25', 'capabilities': capabilities, 'serverInfo': {'name': 'x', 'version': '1'}})
+    elif method == 'tools/list':
+        send(id=id, result={'tools': [{'name': name, 'inputSchema': {'type': 'object'}} for name in ['failing', 'name', 'value']]})
+    elif method == 'tools/call' and request['params']['name'] == 'failing':
+        data = {'name': secret, 'id': [secret], 'k ' + secret: 1}
+        send(method='notifications/message', params={'level': 'error', 'data': data})
+        link = {'type': 'resource_link', 'uri': 'test://' + secret, 'name': secret}
+        send(id=id, result={'content': [link], 'structuredContent': {'name': secret, secret: 1}, 'isError': True})
+    elif method == 'tools/call':
+        is_name = request['params']['name'] == 'name'
+        field = {secret: {'type': 'string'}} if is_name else {'a': {'type': 'string', 'enum': [secret]}}
+        send(id='q', method='elicitation/create', params={'message': 'm', 'requestedSchema': {'type': 'object', 'properties': field}})
+        answer = json.loads(sys.stdin.readline())
+        send(id=id, result={'content': [{'type': 'text', 'text': 'refused' if 'error' in answer else 'asked'}]})
+    elif id is not None and method:
+        send(id=id, error={'code': -32601, 'message': 'unknown'})
+";
+
+#[test]
+fn no_credential_reaches_a_client_in_a_log_a_failure_or_a_form() {
+    const SECRET: &str = "sk-live-Zq83hfKd92LmPx71vTbN4Yw0";
+    let mut place = Place::new();
+    place.add_peer("one", &Peers::find().python_with_sdk(&["-c", ECHOING]));
+    place.config["mcp"]["servers"]["one"]["env"] = json!({ "MY_TOKEN": SECRET });
+    for args in [&[][..], &["--no-wrap"]] {
+        let mut hub = place.hub_for(args, &json!({ "elicitation": {} }));
+        let mut seen = Vec::new();
+        for tool in ["failing", "name", "value"] {
+            let name = json!({ "name": tool, "arguments": {} });
+            exchange(&mut hub, "tools/call", &name, &mut seen);
+        }
+        let all = json!(seen).to_string();
+        assert!(!all.contains(SECRET), "{all}");
+        assert!(all.contains("notifications/message") && all.contains("resource_link"), "{all}");
+        let asked = seen.iter().filter(|it| it["method"] == "elicitation/create").count();
+        assert_eq!((asked, all.matches("refused").count()), (0, 2), "{all}");
+    }
 }

@@ -7,6 +7,7 @@ use std::net::TcpStream;
 use openclaw_testkit::{Script, Tool};
 use serde_json::{Value, json};
 
+use crate::common::gateway::RunningGateway;
 use crate::common::memory;
 use crate::common::rpc::{self, request};
 use crate::http::{begin, echo, send, session};
@@ -109,4 +110,100 @@ fn results_that_are_not_read_are_bounded_together() {
     let headers = [("Mcp-Session-Id", session.as_str())];
     let called = send(&gateway, "POST", &headers, &request(99, "tools/call", echo("hello")));
     assert_eq!(text(&called.messages[0]), "hello");
+}
+
+/// What the memory of the gateway grows by at most meanwhile, in MiB.
+#[cfg(target_os = "linux")]
+fn growth(gateway: &RunningGateway, work: impl FnOnce()) -> u64 {
+    let process = gateway.child.id();
+    // Sets the peak to what is used now.
+    std::fs::write(format!("/proc/{process}/clear_refs"), "5").unwrap();
+    let before = memory(process, "VmHWM");
+    work();
+    memory(process, "VmHWM").saturating_sub(before) / 1024
+}
+
+/// An array of this many MiB whose values take a hundred times their text in a tree.
+fn zeros(mib: usize) -> String {
+    format!("[{}0]", "0,".repeat(mib * MIB / 2))
+}
+
+/// A call since 2026-07-28, with these members besides its name and `_meta`.
+fn modern_call(members: &str) -> String {
+    let meta = rpc::meta(json!({ "elicitation": {} }));
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"write","_meta":{meta},{members}}}}}"#
+    )
+}
+
+const VERSION: (&str, &str) = ("MCP-Protocol-Version", "2026-07-28");
+
+#[cfg(target_os = "linux")]
+#[test]
+fn values_take_no_more_memory_than_a_client_may_have() {
+    let mut place = Place::new();
+    let schema = json!({ "type": "object", "properties": { "a": { "type": "array", "maxItems": 5 }, "b": { "const": 1 } } });
+    let strict = Tool::new("strict").schema(schema);
+    place.add("one", &Script::new().tools([Tool::new("write"), strict]), json!({}));
+    let gateway = place.gateway();
+    let session = session(&gateway, json!({}));
+    let headers = [VERSION, ("Mcp-Method", "tools/call"), ("Mcp-Name", "write")];
+    let strict = [VERSION, ("Mcp-Method", "tools/call"), ("Mcp-Name", "strict")];
+    let unnamed = [VERSION, ("Mcp-Method", "tools/call")];
+    let legacy = [("Mcp-Session-Id", session.as_str())];
+    let vague = [("Mcp-Session-Id", session.as_str()), ("Accept", "*/*")];
+    let zeros = zeros(7);
+    let arguments = format!(r#""arguments":{{"a":{zeros}}}"#);
+    let state = format!("openclaw.{}.1.1.server.x", "00".repeat(32));
+    let of_legacy = format!(
+        r#"{{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{{"name":"strict",{arguments}}}}}"#
+    );
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":"openclaw-hub-1","result":{{"a":{zeros}}}}}"#);
+    for (what, headers, body) in [
+        (
+            "a state that is not ours",
+            &headers[..],
+            modern_call(&format!(r#""requestState":"{state}",{arguments}"#)),
+        ),
+        ("a call that is parked", &headers, modern_call(&arguments)),
+        ("input", &headers, modern_call(&format!(r#""inputResponses":{{"a":{zeros}}}"#))),
+        (
+            "arguments that are not valid",
+            &strict,
+            modern_call(&arguments).replace(r#""write""#, r#""strict""#),
+        ),
+        ("a call without a header", &unnamed, modern_call(&arguments)),
+        ("a call of a session", &legacy, of_legacy.clone()),
+        ("a call that accepts anything", &vague, of_legacy),
+        ("a response that nobody waits for", &legacy, answer),
+    ] {
+        let grown = growth(&gateway, || drop(send(&gateway, "POST", headers, &body)));
+        assert!(grown < 128, "{what}: {grown} MiB");
+    }
+    let called = send(&gateway, "POST", &legacy, &request(99, "ping", json!({})));
+    assert!(called.messages[0]["result"].is_object(), "the client is served");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_sessions_begin_with_is_counted_as_long_as_they_last() {
+    let place = Place::with("one", &Script::new());
+    let gateway = place.gateway();
+    let hello = |values: usize| {
+        let values = format!("[{}0]", "0,".repeat(values));
+        let capabilities = json!({ "experimental": { "a": { "b": 1 } } });
+        request(1, "initialize", rpc::hello("2025-11-25", capabilities))
+            .replace("\"b\":1", &format!("\"b\":{values}"))
+    };
+    let refused = send(&gateway, "POST", &[], &hello(30_000));
+    assert_eq!((refused.status(), &*refused.body), (413, "the message has too many values"));
+    let grown = growth(&gateway, || {
+        for _ in 0..400 {
+            send(&gateway, "POST", &[], &hello(30_000));
+        }
+    });
+    assert!(grown < 128, "{grown} MiB");
+    // As large as they may be: their memory is that of the token.
+    let opened = send(&gateway, "POST", &[], &hello(500));
+    assert_eq!(opened.status(), 200, "{}", opened.head);
 }

@@ -4,6 +4,7 @@
 use openclaw_testkit::{Ask, Recording, Script, StdioClient};
 use serde_json::{Value, json};
 
+use crate::common::gateway::RunningGateway;
 use crate::common::rpc::meta;
 use crate::http::send;
 use crate::place::{Place, text};
@@ -93,15 +94,33 @@ fn a_request_that_continues_nothing_is_refused_and_its_tool_runs_once() {
 }
 
 #[test]
-fn a_state_is_accepted_once_if_its_call_waits_here() {
-    let (place, recording) = asking(Script::new().legacy());
-    let mut hub = place.spawn(&["--no-wrap"]);
-    let call = call("x");
-    let asked = asked(&mut hub, &call);
-    let answer = answer(&call, &asked, &asked["result"]["requestState"]);
-    assert!(text(&hub.request("tools/call", &answer)).contains("Ada"));
-    assert_refused(&hub.request("tools/call", &answer));
-    assert_eq!(recording.of_method("tools/call").len(), 1);
+fn a_state_is_accepted_once_whatever_server_it_belongs_to() {
+    for (script, times) in [(Script::new().legacy(), 1), (Script::new().modern(), 2)] {
+        let (place, recording) = asking(script);
+        let mut hub = place.spawn(&["--no-wrap"]);
+        let call = call("x");
+        let asked = asked(&mut hub, &call);
+        let answer = answer(&call, &asked, &asked["result"]["requestState"]);
+        assert!(text(&hub.request("tools/call", &answer)).contains("Ada"));
+        assert_refused(&hub.request("tools/call", &answer));
+        assert_eq!(recording.of_method("tools/call").len(), times);
+    }
+}
+
+#[test]
+fn a_state_that_is_not_a_string_is_refused() {
+    for script in [Script::new().legacy(), Script::new().modern()] {
+        let (place, recording) = asking(script);
+        let gateway = place.gateway();
+        let mut hub = place.spawn(&["--no-wrap"]);
+        for state in [Value::Null, json!(5), json!({})] {
+            let mut call = call("x");
+            call["requestState"] = state;
+            assert_refused(&hub.request("tools/call", &call));
+            assert_refused(&post(&gateway, &call));
+        }
+        assert!(recording.of_method("tools/call").is_empty());
+    }
 }
 
 #[test]
@@ -145,28 +164,27 @@ fn a_state_stays_sealed_with_boundaries_around_texts() {
     assert_eq!(calls[1]["params"]["requestState"], "asked once: \"é\\/\u{1f980}\"", "its own");
 }
 
+/// Sends a call without a session.
+fn post(gateway: &RunningGateway, call: &Value) -> Value {
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call });
+    let name = call["name"].as_str().unwrap();
+    let headers =
+        [("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", "tools/call"), ("Mcp-Name", name)];
+    let response = send(gateway, "POST", &headers, &body.to_string());
+    response.messages.into_iter().next().unwrap()
+}
+
 #[test]
 fn a_request_without_a_session_that_continues_nothing_is_refused() {
     let (place, recording) = asking(Script::new().legacy());
     let gateway = place.gateway();
-    let post = |call: &Value| {
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call });
-        let name = call["name"].as_str().unwrap();
-        let headers = [
-            ("MCP-Protocol-Version", "2026-07-28"),
-            ("Mcp-Method", "tools/call"),
-            ("Mcp-Name", name),
-        ];
-        let response = send(&gateway, "POST", &headers, &body.to_string());
-        response.messages.into_iter().next().unwrap()
-    };
     let call = call("x");
-    let asked = post(&call);
+    let asked = post(&gateway, &call);
     for wrong in wrong_answers(&call, &asked) {
-        assert_refused(&post(&wrong));
+        assert_refused(&post(&gateway, &wrong));
     }
     assert_eq!(recording.of_method("tools/call").len(), 1);
-    let done = post(&answer(&call, &asked, &asked["result"]["requestState"]));
+    let done = post(&gateway, &answer(&call, &asked, &asked["result"]["requestState"]));
     assert!(text(&done).contains("Ada"), "{done}");
     assert_eq!(recording.of_method("tools/call").len(), 1);
 }

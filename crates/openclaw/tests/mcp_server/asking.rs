@@ -249,6 +249,11 @@ fn a_request_that_continues_no_run_is_refused_and_starts_none() {
         altered["requestState"] = json!(state);
         wrong.push(altered);
     }
+    for state in [Value::Null, json!(5), json!({})] {
+        let mut no_string = again.clone();
+        no_string["requestState"] = state;
+        wrong.push(no_string);
+    }
     let mut other_tool = again.clone();
     other_tool["name"] = json!("list_openclaw_sessions");
     other_tool["arguments"] = json!({});
@@ -265,8 +270,10 @@ fn a_request_that_continues_no_run_is_refused_and_starts_none() {
     let asked = client.ask("tools/call", without).unwrap();
     assert_eq!(asked["inputRequests"], first["inputRequests"], "{asked}");
     again["requestState"] = asked["requestState"].clone();
-    let done = client.ask("tools/call", again).unwrap();
+    let done = client.ask("tools/call", again.clone()).unwrap();
     assert!(text(&done).contains("done"), "{done}");
+    let refused = client.ask("tools/call", again).unwrap_err();
+    assert_eq!(refused["code"], -32602, "accepted once: {refused}");
     let sessions = client
         .ask("tools/call", json!({ "name": "list_openclaw_sessions", "_meta": meta(json!({})) }));
     let sessions = sessions.unwrap()["structuredContent"]["sessions"].clone();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::common::memory;
 use crate::common::place::Place;
-use crate::common::rpc::{hello, request};
+use crate::common::rpc::{hello, meta, request};
 use crate::model::Model;
 
 #[test]
@@ -127,6 +127,41 @@ fn an_endless_line_is_not_kept_and_its_request_is_answered() {
     client.write("\"}},\"jsonrpc\":\"2.0\",\"id\":99}");
     let error = client.answer(99).unwrap_err();
     assert!(error["message"].as_str().unwrap().contains("longer than"), "{error}");
+    assert!(client.ask("ping", json!({})).is_ok());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn values_take_no_more_memory_than_the_client_may_have() {
+    let place = Place::new();
+    let mut client = Client::start(&place, &[]);
+    let zeros = format!("[{}0]", "0,".repeat(7 * 1024 * 1024 / 2));
+    let call = |params: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":99,"method":"tools/call","params":{{{params}}}}}"#)
+    };
+    let meta = meta(json!({ "elicitation": {} }));
+    for (params, why) in [
+        (format!(r#""name":"order_openclaw","arguments":{{"message":{zeros}}}"#), "MiB of memory"),
+        (
+            format!(r#""name":"list_openclaw_sessions","arguments":{{"x":{zeros}}}"#),
+            "MiB of memory",
+        ),
+        (
+            format!(r#""name":"order_openclaw","_meta":{meta},"arguments":{{"message":{zeros}}}"#),
+            "MiB of memory",
+        ),
+        (
+            format!(r#""name":"order_openclaw","_meta":{meta},"inputResponses":{{"a":{zeros}}}"#),
+            "too many values",
+        ),
+        (format!(r#""arguments":{{"message":{zeros}}}"#), "1 MiB"),
+    ] {
+        client.write(&call(&params));
+        let refused = client.answer(99).unwrap_or_else(|error| error);
+        assert!(refused.to_string().contains(why), "{why}: {refused}");
+    }
+    let kb = memory(client.child.id(), "VmHWM");
+    assert!(kb < 150 * 1024, "{kb} KB");
     assert!(client.ask("ping", json!({})).is_ok());
 }
 

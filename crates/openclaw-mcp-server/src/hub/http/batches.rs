@@ -10,10 +10,12 @@ use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
 
 use super::sessions::HubSession;
-use super::{HubBody, HubHttp, accepted, call, respond};
+use super::{HubBody, HubHttp, SLOW_CALL, accepted, call, respond};
 use crate::batch::{self, BatchError, BatchReplies, NO_HANDSHAKE, TOO_LARGE};
 use crate::front::incoming::{IncomingMessage, classify};
-use crate::front::reply::{BUSY, HubReply, INVALID_REQUEST, PARSE_ERROR};
+use crate::front::memory::{MAX_NAME, MAX_SLOW_CALL, for_parsing, too_large};
+use crate::front::reply::{BUSY, HubReply, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR};
+use crate::input::state::BAD_STATE;
 
 impl HubHttp {
     /// Handles a batch, one message after the other: its replies are kept until the last one.
@@ -53,7 +55,17 @@ impl HubHttp {
         parts: &Parts,
         message: &[u8],
     ) -> Option<Vec<u8>> {
-        let id = match classify(message) {
+        let classified = classify(message);
+        if let Some(problem) = too_large(&classified, message) {
+            let id = match &classified {
+                IncomingMessage::Call(line) if line.id.len() <= MAX_NAME => line.id,
+                IncomingMessage::Request(id) if id.len() <= MAX_NAME => id,
+                IncomingMessage::Call(_) | IncomingMessage::Request(_) => "null",
+                _ => return None,
+            };
+            return Some(HubReply::error(INVALID_REQUEST, problem).into_message(id));
+        }
+        let id = match classified {
             IncomingMessage::Call(line) => {
                 match call::in_batch(session, &line, &parts.headers).await {
                     Some(reply) => return reply,
@@ -61,11 +73,16 @@ impl HubHttp {
                 }
             }
             IncomingMessage::Request(id) => Some(id),
+            IncomingMessage::BadState(id) => {
+                return Some(HubReply::error(INVALID_PARAMS, BAD_STATE).into_message(id));
+            }
             IncomingMessage::Handshake { id, .. } => {
                 let error = HubReply::error(INVALID_REQUEST, NO_HANDSHAKE);
                 return Some(error.into_message(id));
             }
-            IncomingMessage::Response(id) if session.answer(id, message) => return None,
+            IncomingMessage::Response(id) if session.answer(id, message) != Ok(false) => {
+                return None;
+            }
             IncomingMessage::Cancel(id) if session.cancel(id) => return None,
             IncomingMessage::Response(_)
             | IncomingMessage::Cancel(_)
@@ -74,6 +91,13 @@ impl HubHttp {
                 let error = HubReply::error(INVALID_REQUEST, "not a JSON-RPC message");
                 return Some(error.into_message("null"));
             }
+        };
+        if message.len() > MAX_SLOW_CALL {
+            return id.map(|id| HubReply::error(INVALID_REQUEST, SLOW_CALL).into_message(id));
+        }
+        let _memory = match for_parsing(&session.client().budget, message) {
+            Ok(memory) => memory,
+            Err(spent) => return id.map(|id| HubReply::busy(spent).into_message(id)),
         };
         let body = Full::new(Bytes::copy_from_slice(message));
         let response = self.rmcp.handle(Request::from_parts(parts.clone(), body)).await;

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
 use openclaw_budget::ByteBudget;
 use openclaw_config::LogLevel;
+use openclaw_mcp::connection::param_headers::marked_arguments;
 use openclaw_trace::SpanContext;
 use tokio::time::sleep;
 
@@ -177,7 +178,7 @@ async fn check_headers(
     if marked.is_empty() {
         return Ok(());
     }
-    let arguments = serde_json::from_str(request.arguments.get()).unwrap_or_default();
+    let arguments = marked_arguments(marked, &request.arguments);
     marked.iter().try_for_each(|header| header.check(&arguments, headers))
 }
 

@@ -22,7 +22,7 @@ use http::header::{ACCEPT, ALLOW, AsHeaderName, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
-use openclaw_budget::BudgetSpent;
+use openclaw_budget::{BudgetSpent, BytePermit};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::Principal;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -35,10 +35,13 @@ use super::options::HubClientOptions;
 use super::{Hub, HubCaller};
 use crate::era::EraServer;
 use crate::front::incoming::{IncomingMessage, MODERN, classify};
-use crate::front::memory::{MAX_MESSAGE, MAX_PARSED, MAX_SMALL, for_parsing, too_large};
-use crate::front::reply::{
-    HubReply, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION,
+use crate::front::memory::{
+    MAX_MESSAGE, MAX_PARSED, MAX_SLOW_CALL, for_handshake, for_parsing, too_large,
 };
+use crate::front::reply::{
+    HubReply, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION,
+};
+use crate::input::state::BAD_STATE;
 use body::BodyError;
 pub use body::HubBody;
 use revocation::Revocations;
@@ -51,6 +54,9 @@ const USUAL_ACCEPT: &str = "application/json, text/event-stream";
 const MAX_VERSION: usize = 40;
 /// The versions with sessions.
 const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+/// What is said about a large call that `rmcp` would have to handle.
+const SLOW_CALL: &str = "a call of more than 1 MiB must have a valid `Content-Type`, `Accept` and \
+    parameters, and since 2026-07-28 `Mcp-Method` and `Mcp-Name`";
 /// What is said about a session that does not exist, or not for this principal.
 const UNKNOWN: &str = "unknown session";
 /// The version since which a server may close the stream of a call, and continue it later.
@@ -177,7 +183,7 @@ impl HubHttp {
             Err(UnknownSession) => return plain(StatusCode::NOT_FOUND, UNKNOWN),
         };
         let message = classify(&body);
-        if let Some(problem) = too_large(&message, body.len()) {
+        if let Some(problem) = too_large(&message, &body) {
             return plain(StatusCode::PAYLOAD_TOO_LARGE, problem);
         }
         if let Some(session) = &session
@@ -189,7 +195,11 @@ impl HubHttp {
                         return reply;
                     }
                 }
-                IncomingMessage::Response(id) if session.answer(id, &body) => return accepted(),
+                IncomingMessage::Response(id) => match session.answer(id, &body) {
+                    Ok(true) => return accepted(),
+                    Ok(false) => {}
+                    Err(spent) => return bad_body(BodyError::Memory(spent)),
+                },
                 IncomingMessage::Cancel(id) if session.cancel(id) => return accepted(),
                 _ => {}
             }
@@ -204,6 +214,10 @@ impl HubHttp {
             && is_for_call(&parts.headers)
         {
             return call::json(StatusCode::BAD_REQUEST, "null", error);
+        }
+        if let IncomingMessage::BadState(id) = &message {
+            let error = HubReply::error(INVALID_PARAMS, BAD_STATE);
+            return call::json(StatusCode::BAD_REQUEST, id, error);
         }
         if let IncomingMessage::Handshake { id, is_modern: claims_modern } = &message
             && (is_modern || (session.is_none() && *claims_modern))
@@ -228,22 +242,22 @@ impl HubHttp {
         {
             return call::modern(&client, line.id, request, &parts.headers).await;
         }
-        // The first message of a session is kept as long as the session.
-        let most = if opens { MAX_SMALL } else { MAX_PARSED };
-        if body.len() > most {
-            let words = format!("the request exceeds {} KiB", most / 1024);
-            return plain(StatusCode::PAYLOAD_TOO_LARGE, &words);
+        if matches!(message, IncomingMessage::Call(_)) && body.len() > MAX_SLOW_CALL {
+            return plain(StatusCode::PAYLOAD_TOO_LARGE, SLOW_CALL);
         }
-        let parsing = match for_parsing(&caller.budget, body.len()) {
-            Ok(memory) => memory,
-            Err(spent) => return bad_body(BodyError::Memory(spent)),
+        let parsing = for_parsing(&caller.budget, &body);
+        // What a session begins with is kept as long as the session.
+        let kept = if opens { &body[..] } else { &[] };
+        let (parsing, kept) = match (parsing, for_handshake(&caller.budget, kept)) {
+            (Ok(parsing), Ok(kept)) => (parsing, kept),
+            (Err(spent), _) | (_, Err(spent)) => return bad_body(BodyError::Memory(spent)),
         };
         let is_json = is_for_call(&parts.headers);
         let mut request = Request::from_parts(parts, Full::new(body.clone()));
         request.extensions_mut().insert(ClientOfRequest(Arc::clone(&client)));
         // Boxed: the futures are large, and would enlarge that of a call.
         let response = if opens {
-            Box::pin(self.open(request, client)).await
+            Box::pin(self.open(request, client, kept)).await
         } else {
             Box::pin(self.rmcp.handle(request)).await
         };
@@ -257,13 +271,18 @@ impl HubHttp {
 
     /// Passes on a request that opens a session, if it is valid. That is not cut short when the client
     /// disconnects, or nothing would know the session.
-    async fn open(&self, request: Request<Full<Bytes>>, client: Arc<HubClient>) -> BoxResponse {
+    async fn open(
+        &self,
+        request: Request<Full<Bytes>>,
+        client: Arc<HubClient>,
+        memory: BytePermit,
+    ) -> BoxResponse {
         let rmcp = self.rmcp.clone();
         let sessions = Arc::clone(&self.sessions);
         let opening = tokio::spawn(async move {
             let response = rmcp.handle(request).await;
             if let Some(id) = text(response.headers(), &SESSION) {
-                sessions.open(id, client);
+                sessions.open(id, client, memory);
             }
             response
         });

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_budget::BudgetSpent;
+use openclaw_budget::{BudgetSpent, BytePermit};
 use openclaw_protocol::Principal;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{SessionId, SessionManager as _};
@@ -24,6 +24,7 @@ use super::HubBody;
 use super::room::KeepLimits;
 use super::streams::CallStream;
 use crate::front::events::ReplyingTask;
+use crate::front::memory::for_tree;
 use crate::input::{Abilities, AskableClient, ClientAnswer, ClientQuestion};
 
 /// Maximum number of sessions.
@@ -54,6 +55,8 @@ pub(super) struct HubSession {
     /// The number of our next request, or of the next stream.
     next: AtomicU64,
     watching: tokio::task::AbortHandle,
+    /// The memory of the request that has opened it.
+    _handshake: BytePermit,
 }
 
 impl Drop for HubSession {
@@ -78,8 +81,8 @@ impl Sessions {
         Some(session)
     }
 
-    /// Adds a session that `rmcp` has opened.
-    pub(super) fn open(&self, id: &str, client: Arc<HubClient>) {
+    /// Adds a session that `rmcp` has opened, with the memory of its handshake.
+    pub(super) fn open(&self, id: &str, client: Arc<HubClient>, handshake: BytePermit) {
         client.hub.asks.listen(&client);
         let watching = tokio::spawn(listen::watch(Arc::downgrade(&client))).abort_handle();
         let calls = Arc::new(SessionCalls { client, open: Mutex::default() });
@@ -92,6 +95,7 @@ impl Sessions {
             streams: Mutex::default(),
             next: AtomicU64::new(1),
             watching,
+            _handshake: handshake,
         };
         for (id, ended) in self.insert(id, session) {
             // The new one does not wait for them.
@@ -241,14 +245,21 @@ impl HubSession {
     }
 
     /// Takes the response to one of our requests. Returns whether it is one.
-    pub(super) fn answer(&self, id: &str, message: &[u8]) -> bool {
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub(super) fn answer(&self, id: &str, message: &[u8]) -> Result<bool, BudgetSpent> {
         #[derive(Deserialize)]
         struct Response {
             result: Option<Value>,
             #[serde(default)]
             error: Value,
         }
-        let Some(asked) = lock(&self.asked).remove(id) else { return false };
+        if !lock(&self.asked).contains_key(id) {
+            return Ok(false);
+        }
+        let _memory = for_tree(&self.client().budget, message)?;
+        let Some(asked) = lock(&self.asked).remove(id) else { return Ok(false) };
         let answer = match serde_json::from_slice(message) {
             Ok(Response { result: Some(result), .. }) => Ok(result),
             Ok(Response { error, .. }) => {
@@ -258,7 +269,7 @@ impl HubSession {
         };
         // The question may have timed out.
         let _ = asked.send(answer);
-        true
+        Ok(true)
     }
 }
 

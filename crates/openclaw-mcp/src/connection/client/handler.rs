@@ -18,7 +18,7 @@ use super::elicitation::MAX_ID;
 use super::input::to_json;
 use super::{ClientSide, LOG_CHARS};
 use crate::server::limiter::Limiter;
-use crate::wire::{MAX_PARSED, TOO_LARGE, WorkId};
+use crate::wire::{GIVES_AWAY, MAX_PARSED, TOO_LARGE, WorkId};
 
 /// Maximum length of an unknown method that is quoted, in characters.
 const METHOD_CHARS: usize = 100;
@@ -106,6 +106,12 @@ impl ClientHandler for ClientSide {
                 let limit = MAX_PARSED / 1024 / 1024;
                 let message = format!("the request is larger than {limit} MiB");
                 Err(ErrorData::invalid_request(message, None))
+            }
+            GIVES_AWAY => {
+                let (server, problem) =
+                    (&self.shared.server, "a credential in a name or a value that is not a text");
+                tracing::warn!(%server, problem, "rejected a request");
+                Err(ErrorData::invalid_params(format!("the request has {problem}"), None))
             }
             _ => {
                 let method = clean_line(Untrusted::new(&method), METHOD_CHARS);

@@ -108,14 +108,18 @@ impl Dropped {
 
     /// An entry that cannot be parsed, with its name if at least that can be.
     fn unreadable(entry: &RawValue, error: &serde_json::Error) -> Self {
-        #[derive(Deserialize)]
-        struct Named {
-            name: String,
-        }
-        let named = serde_json::from_str(entry.get());
-        let name = named.map_or_else(|_| UNNAMED.to_owned(), |named: Named| named.name);
+        let name = name_of(entry).unwrap_or_default();
         Self::new(&name, format!("invalid entry: {error}"))
     }
+}
+
+/// Returns the name of an entry, if it can be read.
+fn name_of(entry: &RawValue) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        name: String,
+    }
+    serde_json::from_str(entry.get()).ok().map(|Named { name }| name)
 }
 
 /// The placeholder for an entry without a readable name.
@@ -231,9 +235,15 @@ pub(crate) fn read_safely<T: ListedEntry>(
     redactor: &Redactor,
 ) -> Result<T, Dropped> {
     match redacted::gives_away(entry.get(), redactor) {
-        true => Err(Dropped::new(UNNAMED, CREDENTIAL)),
+        true => Err(Dropped::new(&safe_name(entry, redactor), CREDENTIAL)),
         false => T::read(entry),
     }
+}
+
+/// Returns the name of an entry that gives a credential away, unless the name does so.
+fn safe_name(entry: &RawValue, redactor: &Redactor) -> String {
+    let name = name_of(entry).unwrap_or_default();
+    if redacted::is_credential(&name, redactor) { String::new() } else { name }
 }
 
 /// The error for a list whose first page is invalid.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::route::Route;
-use crate::connection::param_headers::{ParamHeader, header_value};
+use crate::connection::param_headers::{ParamHeader, header_value, marked_arguments};
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -100,8 +100,8 @@ fn of_subject(subject: MessageSubject<'_>, headers: &mut HeaderMap) {
     }
     if let Object::Tool { arguments, headers: wanted, .. } = subject.object
         && !wanted.is_empty()
-        && let Ok(arguments) = serde_json::from_str(arguments.get())
     {
+        let arguments = marked_arguments(wanted, arguments);
         headers.extend(wanted.iter().filter_map(|header| header.of(&arguments)));
     }
 }
