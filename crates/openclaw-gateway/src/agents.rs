@@ -9,8 +9,8 @@ use openclaw_config::{AgentConfig, AgentId, ApprovalFallback, ApprovalPolicy, Co
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::agent::policy;
 use openclaw_mcp::fleet::toolset::ServerTools;
-use openclaw_mcp::process::guard::Guard;
 use openclaw_metrics::Metrics;
+use openclaw_process::Guard;
 use openclaw_secrets::{Environment, Resolver};
 use openclaw_tools::address::AllowPrivate;
 use openclaw_tools::native::{self, Native, NativeTools};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use openclaw_content::{Source, Text, Untrusted, clean_line, label};
 use openclaw_mcp::call::library::ServerEntry;
-use openclaw_mcp::inventory::listing::ListedSkill;
 use openclaw_mcp::server::status::ServerStatus;
+use openclaw_mcp_client::listing::ListedSkill;
 
 use crate::agents::AgentRuntime;
 use crate::context;

@@ -3,7 +3,7 @@
 
 #![expect(deprecated, reason = "older clients still subscribe to resources and set the log level")]
 
-use openclaw_mcp::connection::era::Era;
+use openclaw_mcp_client::connection::era::Era;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
     CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DiscoverResult,

@@ -15,10 +15,10 @@ use openclaw_config::{Config, OAuthSettings, ServerConfig, ServerName, ToolNamin
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::call::library::PromptCommand;
 use openclaw_mcp::call::resource_tool;
-use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::dial::DialContext;
+use openclaw_mcp_client::connection::client::Host;
 use openclaw_protocol::servers_settled;
 use openclaw_tools::{CallContext, CallOptions, Content, ProgressWatcher, ToolSource as _};
 use openclaw_trace::SpanContext;

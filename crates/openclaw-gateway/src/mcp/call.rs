@@ -10,7 +10,7 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::call::library::LibraryCall;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::catalogue::CatalogueTool;
-use openclaw_mcp::inventory::listing::ListedPrompt;
+use openclaw_mcp_client::listing::ListedPrompt;
 use openclaw_protocol::Scope;
 use openclaw_protocol::mcp::{CallParams, Outcome, PromptParams, ReadParams};
 use openclaw_tools::pipeline::{AsyncLookup, Refusal};

@@ -8,9 +8,9 @@ use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::catalogue::CatalogueTool;
 use openclaw_mcp::inventory::describe;
-use openclaw_mcp::inventory::listing::ListedTool;
 use openclaw_mcp::server::Server;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
+use openclaw_mcp_client::listing::ListedTool;
 use openclaw_protocol::mcp::{
     DefinitionRest, Effect, LeftOut, PromptsResult, ResourcesResult, ServersResult, Tool,
     ToolsResult,

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use openclaw_config::AgentId;
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::server::log::ServerLog;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
-use openclaw_mcp::wire::{Progress, ProgressWatcher};
+use openclaw_mcp_client::log::ServerLog;
+use openclaw_mcp_client::wire::{Progress, ProgressWatcher};
 use openclaw_protocol::mcp::elicitation::{self, RespondParams, RespondResult};
 use openclaw_protocol::mcp::{
     AuthAction, AuthParams, AuthResult, CallParams, CompleteParams, CompleteResult, ConnectParams,

@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use futures_util::future::BoxFuture;
 use openclaw_content::clean_json;
-use openclaw_mcp::connection::client::{
+use openclaw_mcp::fleet::Fleet;
+use openclaw_mcp_client::connection::client::{
     CallInProgress, Downstream, ElicitationAnswer, ElicitationRequest, SamplingRequest,
 };
-use openclaw_mcp::fleet::Fleet;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
@@ -332,7 +332,7 @@ impl Downstream for Asks {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt as _;
-    use openclaw_mcp::connection::client::ElicitationKind;
+    use openclaw_mcp_client::connection::client::ElicitationKind;
 
     use super::super::answers::Abilities;
     use super::super::replying::{CallEvent, CallEvents, ReplyingTask};

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::call::completion::{CompletionError, CompletionOf};
-use openclaw_mcp::connection::era::Era;
+use openclaw_mcp_client::connection::era::Era;
 use openclaw_tools::{CallContext, CallOptions, Consent, RefusedBy, Relay};
 use openclaw_trace::SpanContext;
 use rmcp::model::{

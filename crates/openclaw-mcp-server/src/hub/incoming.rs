@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use openclaw_config::LogLevel;
-use openclaw_mcp::inventory::listing::app;
+use openclaw_mcp_client::listing::app;
 use openclaw_trace::{BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

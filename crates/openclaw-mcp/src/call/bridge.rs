@@ -22,19 +22,19 @@ use tokio::time::{Instant, timeout};
 use crate::call::output_schema;
 use crate::call::results::{self, ReplyKind, ResponseOrigin, ResultLimits};
 use crate::call::spill::Spill;
-use crate::connection::Connection;
-use crate::connection::client::{CallGuard, Changes};
-use crate::connection::era::Era;
 use crate::fleet::catalogue::CatalogueTool;
 use crate::fleet::member::FleetMember;
-use crate::inventory::listing::TaskSupport;
 use crate::server::Server;
-use crate::server::limiter::{AskedBy, RetryAfter};
 use crate::server::live::LiveConnection;
 use crate::server::status::ServerState;
 use crate::store::pins::{Pins, Unsaved};
-use crate::wire::json::{Json, JsonCow};
-use crate::wire::{self, CallError, TimeLimits};
+use openclaw_mcp_client::connection::Connection;
+use openclaw_mcp_client::connection::client::{CallGuard, Changes};
+use openclaw_mcp_client::connection::era::Era;
+use openclaw_mcp_client::limiter::{AskedBy, RetryAfter};
+use openclaw_mcp_client::listing::TaskSupport;
+use openclaw_mcp_client::wire::json::{Json, JsonCow};
+use openclaw_mcp_client::wire::{self, CallError, TimeLimits};
 
 /// The pause for a server that rate limits calls without a `Retry-After`.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -154,7 +154,7 @@ pub(crate) fn call<'a>(
         let result = if is_task {
             Box::pin(connection.call_as_task(request, limits, watcher)).await
         } else {
-            connection.call_tool_watched(request, limits, call.options).await
+            connection.call_tool(request, limits, call.options).await
         };
         let duration = started.elapsed();
         let mut outcome = match result {

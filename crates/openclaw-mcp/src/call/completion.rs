@@ -15,9 +15,9 @@ use tokio::time::Instant;
 
 use crate::call::bridge::{self, limited};
 use crate::call::results::{self, ResponseOrigin};
-use crate::connection::Connection;
 use crate::fleet::agent::AgentTools;
-use crate::wire::TimeLimits;
+use openclaw_mcp_client::connection::Connection;
+use openclaw_mcp_client::wire::TimeLimits;
 
 /// Timeout of a request: a user is waiting.
 const COMPLETES: Duration = Duration::from_secs(5);

@@ -14,13 +14,13 @@ use tokio::time::Instant;
 
 use super::bridge;
 use super::results::{self, ReplyKind};
-use crate::connection::Called;
-use crate::connection::era::Era;
 use crate::fleet::catalogue::CatalogueTool;
-use crate::inventory::listing::TaskSupport;
 use crate::server::live::LiveConnection;
-use crate::wire::json::{Json, JsonCow, JsonRef};
-use crate::wire::{self, CallError, DirectLane, OnReply, WorkId, redacted};
+use openclaw_mcp_client::connection::Called;
+use openclaw_mcp_client::connection::era::Era;
+use openclaw_mcp_client::listing::TaskSupport;
+use openclaw_mcp_client::wire::json::{Json, JsonCow, JsonRef};
+use openclaw_mcp_client::wire::{self, CallError, DirectLane, OnReply, WorkId, redacted};
 
 /// A call, and where its result goes.
 pub(crate) struct DirectCall {
@@ -31,7 +31,7 @@ pub(crate) struct DirectCall {
     /// Whether a request for input is its result (2026-07-28).
     relays_input: bool,
     /// The number of the server's work on it.
-    work: Option<u64>,
+    work: Option<WorkId>,
     /// Once it is started.
     running: Option<Running>,
 }
@@ -92,7 +92,7 @@ impl DirectCall {
     /// The rest of a call with this result.
     async fn rest(mut self: Box<Self>, call: u64, raw: Json, is_final: bool) {
         let Some(Running { started, again, .. }) = &mut self.running else { return };
-        let (started, again, work) = (*started, again.take(), self.work.map(WorkId));
+        let (started, again, work) = (*started, again.take(), self.work);
         // Nothing of this is borrowed across an `await`: the receiver of the result is not `Sync`.
         let (tool, live, relay) = (Arc::clone(&self.tool), Arc::clone(&self.live), self.relay());
         let result = match &again {
@@ -190,7 +190,7 @@ impl Ready for DirectCall {
                 Some(theirs) => Cow::Borrowed(theirs),
                 None => connection.meta_with(extra, log_level),
             };
-            frame.write(&request(&it.tool, &meta, arguments, trace, work.map(WorkId)));
+            frame.write(&request(&it.tool, &meta, arguments, trace, work));
         })
     }
 }

@@ -18,15 +18,17 @@ use tokio::time::Instant;
 use crate::call::bridge::{self, CallServices, LARGE, elsewhere, limited};
 use crate::call::results::{self, ReplyKind, ResponseOrigin};
 use crate::call::skills;
-use crate::connection::ServerIntroduction;
 use crate::fleet::agent::AgentTools;
 use crate::fleet::catalogue::CatalogueTool;
 use crate::fleet::member::FleetMember;
 use crate::fleet::naming::{RawTool, names};
 use crate::fleet::toolset;
 use crate::inventory::Inventory;
-use crate::inventory::listing::{ListedPrompt, ListedResource, ListedSkill, ListedTemplate, app};
-use crate::wire::json::JsonCow;
+use openclaw_mcp_client::connection::ServerIntroduction;
+use openclaw_mcp_client::listing::{
+    ListedPrompt, ListedResource, ListedSkill, ListedTemplate, app,
+};
+use openclaw_mcp_client::wire::json::JsonCow;
 
 /// Maximum length of the name of an unknown server, in characters.
 const MAX_SERVER: usize = 64;

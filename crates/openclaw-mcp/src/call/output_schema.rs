@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::results::named;
-use crate::wire::json::Json;
+use openclaw_mcp_client::wire::json::Json;
 
 /// How a result violates the output schema of its tool.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -19,7 +19,7 @@ use crate::call::library::{self, ServerEntry};
 use crate::fleet::agent::AgentTools;
 use crate::fleet::member::FleetMember;
 use crate::fleet::toolset;
-use crate::inventory::listing::ListedResource;
+use openclaw_mcp_client::listing::ListedResource;
 
 /// Its name. Tools of servers cannot have it: it is reserved in `fleet::naming`.
 pub const NAME: &str = "mcp_resources";

@@ -7,23 +7,23 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use openclaw_config::ServerOptions;
-use openclaw_content::{JsonRenderer, Source};
+use openclaw_content::{Hazard, JsonRenderer, Source};
 use openclaw_metrics::CallSeries;
 use openclaw_tools::{Decision, Policy, ToolEffect, ToolFingerprint, ToolName, ToolSpec};
 use serde_json::Value;
 
 use crate::call::bridge::CallServices;
-use crate::connection::param_headers::{self, ParamHeader};
 use crate::fleet::claims::NameClaims;
 use crate::fleet::member::FleetMember;
 use crate::fleet::naming::{AssignedName, RawTool, names};
 use crate::fleet::toolset::SOURCE;
 use crate::inventory::describe;
-use crate::inventory::listing::ListedTool;
-use crate::inventory::listing::app::ToolApp;
-use crate::inventory::model_schema::{Hazard, ModelSchema};
+use crate::inventory::model_schema::ModelSchema;
 use crate::server::Server;
 use crate::store::pins;
+use openclaw_mcp_client::listing::ListedTool;
+use openclaw_mcp_client::listing::app::ToolApp;
+use openclaw_mcp_client::wire::param_headers::{self, ParamHeader};
 use openclaw_tools::schema::{LazyValidator, SchemaDialect, Unusable, provider_schema};
 
 /// All tools of an agent.

@@ -1,9 +1,6 @@
 //! Events about state changes of the servers in a fleet (L6).
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use openclaw_config::AgentId;
+use openclaw_mcp_client::connection::client::Users;
 use serde::Serialize;
 use tokio::sync::broadcast;
 
@@ -66,28 +63,5 @@ impl EventChannel {
             // Fails if there is no receiver.
             let _ = events.0.send(event);
         }
-    }
-}
-
-/// The agents that use a server. Clones share the set.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Users(Arc<Mutex<BTreeSet<AgentId>>>);
-
-impl Users {
-    pub(crate) fn add(&self, agent: &AgentId) {
-        self.lock().insert(agent.clone());
-    }
-
-    pub(crate) fn clear(&self) {
-        self.lock().clear();
-    }
-
-    /// The names of the agents, sorted.
-    pub(crate) fn names(&self) -> Vec<String> {
-        self.lock().iter().map(ToString::to_string).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<AgentId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

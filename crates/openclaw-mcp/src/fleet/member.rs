@@ -9,7 +9,7 @@ use crate::server::Server;
 use crate::server::status::ServerStatus;
 use crate::store::identity::ServerIdentity;
 use crate::store::pins::ServerKey;
-use crate::wire::TimeLimits;
+use openclaw_mcp_client::wire::TimeLimits;
 
 /// A server with one agent's options. Immutable: changed options make a new member, and a call in
 /// flight keeps the one that it started with.

@@ -8,9 +8,9 @@ use arc_swap::ArcSwap;
 use openclaw_metrics::ServerSeries;
 use tokio::sync::Notify;
 
-use crate::inventory::listing::ListedSkill;
 use crate::inventory::{Inventory, Update};
 use crate::store::memory::{KnownProtocol, Memory};
+use openclaw_mcp_client::listing::ListedSkill;
 
 /// Counts the changes of all caches that share it.
 #[derive(Debug, Clone, Default)]

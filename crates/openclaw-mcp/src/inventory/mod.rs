@@ -2,7 +2,6 @@
 
 pub mod cache;
 pub mod describe;
-pub mod listing;
 pub mod model_schema;
 mod update;
 
@@ -12,12 +11,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::connection::client::Changes;
-use crate::connection::{Connection, ServerIntroduction};
-use crate::inventory::listing::{
+use openclaw_mcp_client::connection::client::Changes;
+use openclaw_mcp_client::connection::{Connection, ServerIntroduction};
+use openclaw_mcp_client::listing::{
     ListedPrompt, ListedResource, ListedSkill, ListedTemplate, ListedTool,
 };
-use crate::wire::{CallError, TimeLimits};
+use openclaw_mcp_client::wire::{CallError, TimeLimits};
 
 pub(crate) use update::Update;
 

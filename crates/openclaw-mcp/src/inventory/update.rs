@@ -6,12 +6,12 @@ use futures_util::FutureExt as _;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Inventory, LeftOut, ListedKind};
-use crate::connection::Connection;
-use crate::connection::client::Changes;
-use crate::inventory::listing::{
+use openclaw_mcp_client::connection::Connection;
+use openclaw_mcp_client::connection::client::Changes;
+use openclaw_mcp_client::listing::{
     ListedPrompt, ListedResource, ListedSkill, ListedTemplate, ListedTool, Listing,
 };
-use crate::wire::{CallError, TimeLimits};
+use openclaw_mcp_client::wire::{CallError, TimeLimits};
 
 /// How many left-out entries of each list are logged.
 const MAX_LINES: usize = 20;

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
 
-use crate::wire::CallError;
+use openclaw_mcp_client::wire::CallError;
 
 /// The interval between pings.
 const EVERY: Duration = Duration::from_secs(30);

@@ -5,9 +5,7 @@ pub mod backoff;
 pub mod dial;
 mod follow;
 mod health;
-pub mod limiter;
 pub mod live;
-pub mod log;
 pub(crate) mod per_client;
 pub mod status;
 pub mod supervisor;
@@ -26,23 +24,24 @@ use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-use crate::connection::ServerIntroduction;
-use crate::connection::remote::{self, Network, RemoteError};
 use crate::fleet::StartMode;
-use crate::fleet::events::{EventChannel, Users};
+use crate::fleet::events::EventChannel;
 use crate::fleet::shared_options::SharedOptions;
 use crate::inventory::cache::{InventoryCache, Revision};
 use crate::inventory::{EVERYTHING, Inventory};
 use crate::server::backoff::{Backoff, RestartLimit};
 use crate::server::dial::{DialContext, ServerDial};
 use crate::server::follow::Followed;
-use crate::server::limiter::Limiter;
 use crate::server::live::LiveConnection;
-use crate::server::log::ServerLog;
 use crate::server::per_client::ClientConnections;
 use crate::server::status::ServerState;
 use crate::server::supervisor::{ServerError, ServerSnapshot, StateChange, Supervisor};
 use crate::store::memory::{Memory, Remembered};
+use openclaw_mcp_client::connection::ServerIntroduction;
+use openclaw_mcp_client::connection::client::Users;
+use openclaw_mcp_client::connection::remote::{self, Network, RemoteError};
+use openclaw_mcp_client::limiter::Limiter;
+use openclaw_mcp_client::log::ServerLog;
 pub use unavailable::Unavailable;
 
 /// A supervised server. Dropping it stops it.
@@ -244,7 +243,8 @@ impl Server {
         };
         let network = Network::of(environment);
         let series = self.series.as_ref();
-        remote::authorizer(self.name.as_str(), http, auth, resolver, &network, series).await
+        let made = remote::authorizer(self.name.as_str(), http, auth, resolver, &network, series);
+        Ok(made.await?)
     }
 
     /// Its name.

@@ -18,8 +18,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::server::backoff::{Backoff, HEALTHY_RUN};
-use crate::server::log::ServerLog;
 use crate::server::status::ServerState;
+use openclaw_mcp_client::log::ServerLog;
 
 /// The capacity of the command queue.
 const COMMANDS: usize = 16;

@@ -12,12 +12,12 @@ use openclaw_config::ServerConnection;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::connection::ServerIntroduction;
-use crate::connection::era::Era;
-use crate::connection::remote::HttpTransport;
 use crate::inventory::Inventory;
 use crate::store::identity;
 use crate::store::last_error::TroubleFile;
+use openclaw_mcp_client::connection::ServerIntroduction;
+use openclaw_mcp_client::connection::era::Era;
+use openclaw_mcp_client::connection::remote::HttpTransport;
 
 /// The version of the file format.
 const FORMAT: u32 = 4;

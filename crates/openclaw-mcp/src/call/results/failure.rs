@@ -13,8 +13,8 @@ use serde_json::value::RawValue;
 
 use super::text::{RawString, without_needless_escapes};
 use super::{ResponseOrigin, SOURCE};
-use crate::connection::client::visitable;
-use crate::wire::{CallError, Closed, UnusableResponse};
+use openclaw_mcp_client::connection::client::visitable;
+use openclaw_mcp_client::wire::{CallError, Closed, UnusableResponse};
 
 /// The maximum length of a server's error message.
 const MAX_THEIRS: usize = 4_000;
@@ -302,7 +302,7 @@ fn seconds(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Closed;
+    use openclaw_mcp_client::wire::Closed;
 
     const ORIGIN: ResponseOrigin<'_> = ResponseOrigin { server: "files", tool: "read" };
 

@@ -15,7 +15,7 @@ use super::repeats::Repeats;
 use super::structured::ShownContent;
 use super::text::{RawString, without_needless_escapes};
 use super::unshown;
-use crate::wire::json::Json;
+use openclaw_mcp_client::wire::json::Json;
 
 /// The maximum number of images and audio clips; further ones are only described.
 const MAX_MEDIA: usize = 20;

@@ -33,8 +33,8 @@ use openclaw_tools::{OutcomeDetails, ToolFailure, ToolOutcome};
 use serde_json::value::RawValue;
 
 use crate::call::spill::Spill;
-use crate::wire::json::Json;
 use gather::{GatheredContent, ReadAnswer};
+use openclaw_mcp_client::wire::json::Json;
 use present::{can_be_shown, present, present_text};
 use text::RawString;
 

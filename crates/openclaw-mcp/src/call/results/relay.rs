@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use super::text::RawString;
 use super::wrap::{WrapError, rendered, wrap_members};
 use super::{ResponseContext, ResultLimits, failure};
-use crate::wire::CallError;
-use crate::wire::json::{JsonCow, JsonRef};
+use openclaw_mcp_client::wire::CallError;
+use openclaw_mcp_client::wire::json::{JsonCow, JsonRef};
 
 /// Maximum length of a text in the data of an error, in characters.
 const MAX_DATA: usize = 4_000;
@@ -285,7 +285,7 @@ mod tests {
         for rest in ["", r#","isError":false"#, r#","isError":true"#] {
             let json = format!(r#"{{"content":[{{"type":"text","text":"a"}}]{rest}}}"#);
             let raw = serde_json::value::RawValue::from_string(json).unwrap();
-            let json = crate::wire::json::Json::from(raw);
+            let json = openclaw_mcp_client::wire::json::Json::from(raw);
             let (escaped, _) = json.one_text().unwrap();
             let (before, after) = around(json.get(), escaped).unwrap();
             assert!(is_plain(before, after), "{before} {after}");

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::input::clean_requests;
 use super::relay::ReplyKind;
-use crate::inventory::listing::app;
+use openclaw_mcp_client::listing::app;
 
 /// Maximum length of a name or description, in characters.
 const MAX_LINE: usize = 600;

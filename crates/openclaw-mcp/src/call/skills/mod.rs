@@ -16,12 +16,12 @@ use sha2::{Digest as _, Sha256};
 use openclaw_tools::{ToolFailure, ToolOutcome};
 
 use crate::call::results::{self, ResponseOrigin, named};
-use crate::connection::Connection;
 use crate::inventory::Inventory;
-use crate::inventory::listing::{ListedSkill, SkillFiles};
 use crate::server::Server;
-use crate::wire::TimeLimits;
-use crate::wire::json::Json;
+use openclaw_mcp_client::connection::Connection;
+use openclaw_mcp_client::listing::{ListedSkill, SkillFiles};
+use openclaw_mcp_client::wire::TimeLimits;
+use openclaw_mcp_client::wire::json::Json;
 
 /// Why a file of a skill must not be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::difference::difference;
 use super::{Approvals, Pins, ServerKey, fingerprint};
-use crate::inventory::listing::{Hints, ListedTool};
+use openclaw_mcp_client::listing::{Hints, ListedTool};
 
 /// A larger definition is not kept.
 const MAX_DEFINITION: usize = 64 * 1024;

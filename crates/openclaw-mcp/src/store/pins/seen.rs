@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 use tokio::runtime::Handle;
 
 use super::{Approved, Pins, ServerKey, fingerprint, now};
-use crate::inventory::listing::ListedTool;
+use openclaw_mcp_client::listing::ListedTool;
 
 /// How many tools of a server are kept: a server decides what it lists.
 pub(super) const MAX_TOOLS: usize = 2_000;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::seen::MAX_TOOLS;
 use super::*;
-use crate::inventory::listing::ListedTool;
+use openclaw_mcp_client::listing::ListedTool;
 
 fn key(server: &str) -> ServerKey {
     let identity = serde_json::from_value(json!("1f")).unwrap();
@@ -18,9 +18,9 @@ fn tool(description: &str, schema: Value) -> ListedTool {
         title: None,
         description: Some(description.to_owned()),
         input_schema: std::sync::Arc::new(input_schema),
-        hints: crate::inventory::listing::Hints::default(),
-        task_support: crate::inventory::listing::TaskSupport::default(),
-        other: crate::inventory::listing::OtherMembers::default(),
+        hints: openclaw_mcp_client::listing::Hints::default(),
+        task_support: openclaw_mcp_client::listing::TaskSupport::default(),
+        other: openclaw_mcp_client::listing::OtherMembers::default(),
     }
 }
 
