@@ -55,10 +55,6 @@ pub(super) const CYCLES: &[(&str, &[&str])] = &[
             "usage",
         ],
     ),
-    (
-        "openclaw-mcp",
-        &["call", "connection", "fleet", "inventory", "process", "server", "store", "wire"],
-    ),
     ("openclaw-mcp-server", &["era", "hub", "media", "order", "server", "sessions", "transport"]),
     (
         "openclaw-oauth",

@@ -12,12 +12,12 @@ use std::time::Duration;
 use agent_client_protocol::v1::schema::SessionUpdate;
 use futures_util::FutureExt as _;
 use openclaw_config::{Config, OAuthSettings, ServerConfig, ServerName, ToolNaming, Transport};
-use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::call::library::PromptCommand;
-use openclaw_mcp::call::resource_tool;
+use openclaw_mcp::catalogue::naming::RESOURCE_TOOL;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::dial::DialContext;
+use openclaw_mcp::services::CallServices;
 use openclaw_mcp_client::connection::client::Host;
 use openclaw_protocol::servers_settled;
 use openclaw_tools::{CallContext, CallOptions, Content, ProgressWatcher, ToolSource as _};
@@ -238,7 +238,7 @@ fn mcp_block(part: &Content) -> Value {
 
 /// Returns the name of a tool that the gateway sees.
 fn lent_name(own: &str) -> &str {
-    if own == resource_tool::NAME { RESOURCES } else { own }
+    if own == RESOURCE_TOOL { RESOURCES } else { own }
 }
 
 /// Lists the first few names.

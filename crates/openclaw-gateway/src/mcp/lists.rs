@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use openclaw_config::Config;
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::catalogue::CatalogueTool;
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::fleet::catalogue::CatalogueTool;
 use openclaw_mcp::inventory::describe;
 use openclaw_mcp::server::Server;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};

@@ -1,7 +1,7 @@
 //! Methods for the agents' tools and for client tools.
 
 use openclaw_agent::{SEARCH_TOOL, did_you_mean};
-use openclaw_mcp::call::resource_tool;
+use openclaw_mcp::catalogue::naming::RESOURCE_TOOL;
 use openclaw_protocol::sessions::{SetExtraToolsParams, SetExtraToolsResult};
 use openclaw_protocol::tools::{
     CatalogParams, CatalogResult, EffectiveGroup, EffectiveParams, EffectiveResult, EffectiveTool,
@@ -26,7 +26,7 @@ use crate::lent::ToolRecipient;
 use crate::manage;
 
 /// Names of built-in tools that may not always be present.
-const OWN: [&str; 3] = [SEARCH_TOOL, manage::NAME, resource_tool::NAME];
+const OWN: [&str; 3] = [SEARCH_TOOL, manage::NAME, RESOURCE_TOOL];
 
 pub(super) async fn set_extra(
     asked: &RequestContext<'_>,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use openclaw_mcp::call::library::ServerEntry;
-use openclaw_mcp::fleet::catalogue::CatalogueTool;
+use openclaw_mcp::catalogue::CatalogueTool;
 use openclaw_mcp_client::listing::{ListedResource, ListedTemplate};
 use rmcp::service::SubscriptionContext;
 use serde_json::Value;

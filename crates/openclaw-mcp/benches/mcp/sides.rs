@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use openclaw_config::Config;
-use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::StorageFolders;
 use openclaw_mcp::server::dial::DialContext;
+use openclaw_mcp::services::CallServices;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_mcp_client::connection::client::{
     ElicitationAnswer as Elicited, ElicitationRequest, Elicitor, Host,

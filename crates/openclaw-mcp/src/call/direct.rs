@@ -1,5 +1,5 @@
 //! A call of a relay that no future waits for: its response is handled by the task that reads the
-//! server. What has to be waited for is left to [`bridge::call`].
+//! server. What has to be waited for is left to [`send::call`].
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use openclaw_trace::SpanContext;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::bridge;
 use super::results::{self, ReplyKind};
-use crate::fleet::catalogue::CatalogueTool;
+use super::{consequences, send};
+use crate::catalogue::CatalogueTool;
 use crate::server::live::LiveConnection;
 use openclaw_mcp_client::connection::Called;
 use openclaw_mcp_client::connection::era::Era;
@@ -79,13 +79,13 @@ impl DirectCall {
         let (length, duration) = (raw.get().len(), now.saturating_duration_since(*started));
         let raw = redacted::result(JsonCow::Borrowed(raw), self.lane.redactor());
         let is_final = self.live.connection().is_final(raw.as_ref().get(), self.relays_input);
-        if !is_final || !bridge::is_quick(self.wraps, length) {
+        if !is_final || !send::is_quick(self.wraps, length) {
             let (raw, lane) = (Json::from(raw), self.lane.clone());
             return lane.go_on(call, self.rest(call, raw, is_final));
         }
         let renderer = self.tool.renderer();
         let outcome = results::relayed(raw, ReplyKind::Call, renderer, self.wraps, duration);
-        bridge::succeeded(&self.tool, &self.live, &outcome, length);
+        consequences::succeeded(&self.tool, &self.live, &outcome, length);
         self.finish(outcome, duration);
     }
 
@@ -112,11 +112,11 @@ impl DirectCall {
             Ok(raw) => {
                 let length = raw.get().len();
                 let options = CallOptions { relay: Some(relay), ..CallOptions::default() };
-                let outcome = bridge::read_result(&tool, raw, options, duration).await;
-                bridge::succeeded(&tool, &live, &outcome, length);
+                let outcome = send::read_result(&tool, raw, options, duration).await;
+                consequences::succeeded(&tool, &live, &outcome, length);
                 outcome
             }
-            Err(error) => bridge::rejected(&tool, &live, error, Some(relay)),
+            Err(error) => consequences::rejected(&tool, &live, error, Some(relay)),
         };
         if self.lane.is_over(call) {
             self.finish(outcome, duration);
@@ -169,7 +169,7 @@ fn request<'a>(
 impl Ready for DirectCall {
     fn start(mut self: Box<Self>, call: ToolCall<'_>, done: OnExecuted) -> StartedCall {
         let connection = self.live.connection();
-        bridge::describe(call.span, connection);
+        send::describe(call.span, connection);
         let work = connection.client().begin_work(call.agent, call.session);
         let (arguments, trace) = (call.arguments.raw(), call.span.context());
         let (theirs, extra, log_level) = match call.options.relay {
@@ -203,7 +203,7 @@ impl OnReply for DirectCall {
                 let Some(Running { started, .. }) = &self.running else { return };
                 let duration = now.saturating_duration_since(*started);
                 let relay = Some(self.relay());
-                let outcome = bridge::rejected(&self.tool, &self.live, error, relay);
+                let outcome = consequences::rejected(&self.tool, &self.live, error, relay);
                 self.finish(outcome, duration);
             }
         }

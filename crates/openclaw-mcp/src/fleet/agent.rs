@@ -12,21 +12,21 @@ use openclaw_config::{
 use openclaw_tools::{Call, CallContext, Pipeline, Policy, Rules, ToolOutcome};
 use serde_json::value::RawValue;
 
-use crate::call::bridge::CallServices;
-use crate::call::library::COMMANDS;
-use crate::fleet::catalogue::Catalogue;
-use crate::fleet::claims::NameClaims;
-use crate::fleet::member::{FleetMember, compile};
-use crate::fleet::naming::{RawTool, plain};
+use crate::catalogue::Catalogue;
+use crate::catalogue::claims::NameClaims;
+use crate::catalogue::member::{FleetMember, compile};
+use crate::catalogue::naming::{RawTool, plain};
+use crate::fleet::library::COMMANDS;
 use crate::fleet::notices::LastNotices;
 use crate::fleet::{FleetStart, Tried};
-use crate::inventory::cache::Revision;
 use crate::inventory::{LeftOut, ListedKind};
 use crate::server::Server;
+use crate::server::cache::Revision;
 use crate::server::status::{
     ActiveTransport, AuthKind, ServerState, ServerStatus, auth, reached_by,
 };
 use crate::server::supervisor::ServerError;
+use crate::services::CallServices;
 use crate::store::memory::Memory;
 use crate::store::pins::Unsaved;
 
@@ -44,7 +44,7 @@ pub struct AgentTools {
     catalogue: ArcSwap<Catalogue>,
     /// Held while building the catalogue, so that concurrent callers build it once.
     building: Mutex<()>,
-    pub(crate) services: Arc<CallServices>,
+    pub(super) services: Arc<CallServices>,
     pipeline: Pipeline,
     last_notices: LastNotices,
     names: Arc<ClaimedNames>,

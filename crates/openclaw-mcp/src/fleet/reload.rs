@@ -8,11 +8,11 @@ use openclaw_config::{
     ServerName,
 };
 
-use crate::call::bridge::CallServices;
+use crate::catalogue::member::FleetMember;
 use crate::fleet::agent::AgentTools;
-use crate::fleet::member::FleetMember;
-use crate::fleet::shared_options::SharedOptions;
-use crate::server::{Ended, FleetContext, Predecessors, Server};
+use crate::server::shared_options::SharedOptions;
+use crate::server::{Ended, Predecessors, Server, SharedContext};
+use crate::services::CallServices;
 
 /// The agents with their servers, and the servers that no agent uses any more.
 pub(crate) struct ReloadPlan {
@@ -49,7 +49,7 @@ struct Base<'a> {
     config: &'a Config,
     /// The changes since the previous configuration, and its agents; `None` at the start.
     before: Option<(&'a ConfigChanges, &'a BTreeMap<AgentId, Arc<AgentTools>>)>,
-    common: &'a FleetContext,
+    common: &'a SharedContext,
     services: &'a Arc<CallServices>,
 }
 
@@ -70,7 +70,7 @@ impl ReloadPlan {
     /// Starts the servers of a configuration.
     pub(crate) fn first(
         config: &Config,
-        common: &FleetContext,
+        common: &SharedContext,
         services: &Arc<CallServices>,
     ) -> Self {
         Base { config, before: None, common, services }.crew(&[])
@@ -84,7 +84,7 @@ impl ReloadPlan {
         changes: &ConfigChanges,
         before: &BTreeMap<AgentId, Arc<AgentTools>>,
         leaving: &[EndingServer],
-        common: &FleetContext,
+        common: &SharedContext,
         services: &Arc<CallServices>,
     ) -> Self {
         Base { config, before: Some((changes, before)), common, services }.crew(leaving)

@@ -73,7 +73,7 @@ impl Update {
     }
 
     /// Replaces the lists that were read again.
-    pub(super) fn put_into(self, inventory: &mut Inventory) {
+    pub(crate) fn put_into(self, inventory: &mut Inventory) {
         let Self { tools, resources, templates, prompts, skills } = self;
         let left_out = &mut inventory.left_out;
         replace(ListedKind::Tool, tools, &mut inventory.tools, left_out);

@@ -14,11 +14,11 @@ use rmcp::model::ProtocolVersion;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
-use crate::fleet::shared_options::SharedOptions;
 use crate::inventory::Inventory;
-use crate::inventory::cache::InventoryCache;
 use crate::server::Ended;
+use crate::server::cache::InventoryCache;
 use crate::server::live::{ListChanges, LiveConnection};
+use crate::server::shared_options::SharedOptions;
 use crate::server::supervisor::{Dial, DialError, ServerError};
 use openclaw_mcp_client::connection::Connection;
 use openclaw_mcp_client::connection::client::{ClientSide, Host, Users};

@@ -2,11 +2,16 @@
 //! inventory, limits and statistics.
 
 pub mod backoff;
+pub mod cache;
+mod context;
 pub mod dial;
+pub mod events;
 mod follow;
 mod health;
+pub mod last_error;
 pub mod live;
 pub(crate) mod per_client;
+pub(crate) mod shared_options;
 pub mod status;
 pub mod supervisor;
 mod unavailable;
@@ -18,25 +23,25 @@ use std::time::Duration;
 use openclaw_backoff::Jitter;
 use openclaw_config::{ServerConnection, ServerName, Transport};
 use openclaw_metrics::latency::CallStats;
-use openclaw_metrics::{Metrics, ServerInstance, ServerSeries};
+use openclaw_metrics::{ServerInstance, ServerSeries};
 use openclaw_oauth::authorizer::Authorizer;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-use crate::fleet::StartMode;
-use crate::fleet::events::EventChannel;
-use crate::fleet::shared_options::SharedOptions;
-use crate::inventory::cache::{InventoryCache, Revision};
 use crate::inventory::{EVERYTHING, Inventory};
 use crate::server::backoff::{Backoff, RestartLimit};
+use crate::server::cache::InventoryCache;
 use crate::server::dial::{DialContext, ServerDial};
 use crate::server::follow::Followed;
 use crate::server::live::LiveConnection;
 use crate::server::per_client::ClientConnections;
+use crate::server::shared_options::SharedOptions;
 use crate::server::status::ServerState;
 use crate::server::supervisor::{ServerError, ServerSnapshot, StateChange, Supervisor};
 use crate::store::memory::{Memory, Remembered};
+pub(crate) use context::SharedContext;
+pub use context::{StartMode, StorageFolders};
 use openclaw_mcp_client::connection::ServerIntroduction;
 use openclaw_mcp_client::connection::client::Users;
 use openclaw_mcp_client::connection::remote::{self, Network, RemoteError};
@@ -72,35 +77,6 @@ pub struct Server {
     snapshots: watch::Receiver<ServerSnapshot<LiveConnection>>,
 }
 
-/// What all servers of a fleet share.
-#[derive(Debug, Clone)]
-pub(crate) struct FleetContext {
-    pub(crate) context: DialContext,
-    pub(crate) revision: Revision,
-    /// Limits how many servers connect at the same time.
-    pub(crate) turns: Arc<Semaphore>,
-    pub(crate) folders: StorageFolders,
-    /// Where state changes are sent.
-    pub(crate) events: EventChannel,
-    /// Whether servers that fail or are lost are retried.
-    pub(crate) tries_again: bool,
-    /// Which servers start immediately.
-    pub(crate) start: StartMode,
-    /// Where servers are counted.
-    pub(crate) metrics: Metrics,
-    /// Limits the connections of clients of the hub.
-    pub(crate) places: Arc<Semaphore>,
-}
-
-/// Where caches and logs are stored; `None` disables them.
-#[derive(Debug, Clone, Default)]
-pub struct StorageFolders {
-    /// Cached inventories and protocol versions.
-    pub catalogue: Option<std::path::PathBuf>,
-    /// Log files of servers.
-    pub logs: Option<std::path::PathBuf>,
-}
-
 /// A handle to wait until a server has stopped.
 pub(crate) type Ended = supervisor::SupervisorEnded<LiveConnection>;
 
@@ -120,7 +96,7 @@ impl Server {
         connection: ServerConnection,
         upkeep: SharedOptions,
         predecessors: Predecessors,
-        common: &FleetContext,
+        common: &SharedContext,
     ) -> Self {
         Self::start_for(name, connection, upkeep, predecessors, common, &Users::default())
     }
@@ -131,7 +107,7 @@ impl Server {
         connection: ServerConnection,
         upkeep: SharedOptions,
         predecessors: Predecessors,
-        common: &FleetContext,
+        common: &SharedContext,
         users: &Users,
     ) -> Self {
         let users = users.clone();

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::call::spill::SpillLimits;
+use crate::store::spill::SpillLimits;
 
 fn source() -> Arc<Source> {
     Arc::new(Source::mcp_tool("files", "read"))

@@ -16,7 +16,6 @@ use sha2::{Digest as _, Sha256};
 use openclaw_tools::{ToolFailure, ToolOutcome};
 
 use crate::call::results::{self, ResponseOrigin, named};
-use crate::inventory::Inventory;
 use crate::server::Server;
 use openclaw_mcp_client::connection::Connection;
 use openclaw_mcp_client::listing::{ListedSkill, SkillFiles};
@@ -36,14 +35,6 @@ enum Mismatch {
     Digest,
     #[error("its front matter differs from the listed one")]
     FrontMatter,
-}
-
-impl Inventory {
-    /// Returns the skill that a URI belongs to; of nested ones, the innermost.
-    pub(crate) fn skill_of(&self, uri: &str) -> Option<&Arc<ListedSkill>> {
-        let skills = self.skills.iter().filter(|skill| skill.contains(uri));
-        skills.max_by_key(|skill| skill.uri.len())
-    }
 }
 
 /// Returns the skill that a URI belongs to. One that the server does not list is requested by the URI of

@@ -10,10 +10,10 @@ use openclaw_backoff::Jitter;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep};
 
-use crate::fleet::shared_options::SharedOptions;
-use crate::inventory::cache::InventoryCache;
 use crate::inventory::{EVERYTHING, Update};
+use crate::server::cache::InventoryCache;
 use crate::server::health::{self, HealthCheck};
+use crate::server::shared_options::SharedOptions;
 use crate::server::supervisor::{Live, ServerError};
 use crate::store::memory::KnownProtocol;
 use openclaw_mcp_client::connection::Connection;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use openclaw_gateway::mcp::{ListStyle, server_list};
-use openclaw_mcp::fleet::StartMode;
+use openclaw_mcp::server::StartMode;
 use openclaw_mcp::server::status::{AuthKind, ServerStatus};
 use openclaw_protocol::mcp::{GrantInfo, ServersParams, ServersResult};
 use openclaw_protocol::rpc;

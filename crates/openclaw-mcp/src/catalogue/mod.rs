@@ -3,28 +3,38 @@
 //!
 //! A catalogue is immutable: when a server's list changes, a new one is built and replaces it.
 
+pub mod claims;
+pub(crate) mod member;
+pub mod naming;
+pub mod permission;
+
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use openclaw_config::ServerOptions;
 use openclaw_content::{Hazard, JsonRenderer, Source};
 use openclaw_metrics::CallSeries;
-use openclaw_tools::{Decision, Policy, ToolEffect, ToolFingerprint, ToolName, ToolSpec};
+use openclaw_tools::schema::{LazyValidator, SchemaDialect, Unusable, provider_schema};
+use openclaw_tools::{
+    Arguments, Decision, Pin, Policy, ToolEffect, ToolFingerprint, ToolName, ToolSpec,
+};
 use serde_json::Value;
+use tokio::time::Instant;
 
-use crate::call::bridge::CallServices;
-use crate::fleet::claims::NameClaims;
-use crate::fleet::member::FleetMember;
-use crate::fleet::naming::{AssignedName, RawTool, names};
-use crate::fleet::toolset::SOURCE;
+use crate::catalogue::claims::NameClaims;
+use crate::catalogue::member::FleetMember;
+use crate::catalogue::naming::{AssignedName, RawTool, names};
 use crate::inventory::describe;
 use crate::inventory::model_schema::ModelSchema;
 use crate::server::Server;
+use crate::services::CallServices;
 use crate::store::pins;
 use openclaw_mcp_client::listing::ListedTool;
 use openclaw_mcp_client::listing::app::ToolApp;
 use openclaw_mcp_client::wire::param_headers::{self, ParamHeader};
-use openclaw_tools::schema::{LazyValidator, SchemaDialect, Unusable, provider_schema};
+
+/// The source name of MCP tools, resources and prompts in the audit log.
+pub(crate) const SOURCE: &str = "mcp";
 
 /// All tools of an agent.
 #[derive(Debug, Default)]
@@ -156,6 +166,17 @@ impl CatalogueTool {
     /// The hash of its description and schema.
     pub fn fingerprint(&self) -> &ToolFingerprint {
         self.fingerprint.get_or_init(|| pins::fingerprint(&self.listed))
+    }
+
+    /// Whether its description or schema has changed since it was first seen or approved (B13).
+    pub fn is_changed(&self) -> bool {
+        self.pinned(Instant::now(), None) == Pin::Changed
+    }
+
+    /// Compares it with what was seen and approved.
+    pub(crate) fn pinned(&self, now: Instant, arguments: Option<&Arguments<'_>>) -> Pin {
+        let Some(pins) = &self.services.pins else { return Pin::New };
+        pins.check(&self.member.key, &self.listed.name, self.fingerprint(), now, arguments)
     }
 
     /// Whether it may be used.

@@ -14,7 +14,7 @@ const KEPT: usize = 256;
 /// A state change of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct FleetEvent {
+pub struct ServerEvent {
     /// The name of the server.
     pub server: String,
     /// The agents that use it, sorted by name.
@@ -31,7 +31,7 @@ pub struct FleetEvent {
 
 /// The broadcast channel for events. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct EventChannel(broadcast::Sender<FleetEvent>);
+pub(crate) struct EventChannel(broadcast::Sender<ServerEvent>);
 
 impl Default for EventChannel {
     fn default() -> Self {
@@ -40,7 +40,7 @@ impl Default for EventChannel {
 }
 
 impl EventChannel {
-    pub(crate) fn hear(&self) -> broadcast::Receiver<FleetEvent> {
+    pub(crate) fn hear(&self) -> broadcast::Receiver<ServerEvent> {
         self.0.subscribe()
     }
 
@@ -53,7 +53,7 @@ impl EventChannel {
     ) -> impl Fn(StateChange<'_>) + Send + use<> {
         let (events, server, users) = (self.clone(), server.to_owned(), users.clone());
         move |change: StateChange<'_>| {
-            let event = FleetEvent {
+            let event = ServerEvent {
                 server: server.clone(),
                 agents: users.names(),
                 state: change.state,

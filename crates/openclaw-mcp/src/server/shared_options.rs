@@ -1,6 +1,6 @@
 //! Merges the settings of agents that share a server (L7, L10).
 //!
-//! What an agent may do with a server depends only on that agent ([`crate::fleet::member`]).
+//! What an agent may do with a server depends only on that agent ([`crate::catalogue::member`]).
 //! Settings of the server as a whole are merged here: for limits the strictest agent wins, for
 //! availability the most demanding one.
 

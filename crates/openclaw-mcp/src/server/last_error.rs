@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::server::status::ServerState;
 use crate::server::supervisor::{ServerError, StateChange};
+use crate::store::memory::{self, Memory};
 
 /// The maximum size of the file.
 const MAX_BYTES: u64 = 256 * 1024;
@@ -15,7 +16,7 @@ const MAX_BYTES: u64 = 256 * 1024;
 /// The file of one server.
 #[derive(Debug, Default)]
 pub struct TroubleFile {
-    pub(super) path: Option<PathBuf>,
+    path: Option<PathBuf>,
 }
 
 /// Why a server could not be used.
@@ -36,6 +37,13 @@ impl LastTrouble {
     pub fn age(&self) -> Duration {
         let at = UNIX_EPOCH.checked_add(Duration::from_millis(self.at_ms));
         at.and_then(|at| at.elapsed().ok()).unwrap_or_default()
+    }
+}
+
+impl Memory {
+    /// The file next to the cache, with the last error of the server.
+    pub fn trouble(&self) -> TroubleFile {
+        TroubleFile { path: self.beside("error.json") }
     }
 }
 
@@ -82,7 +90,7 @@ impl TroubleFile {
         let at_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
         let trouble = serde_json::to_vec(&LastTrouble { at_ms, error, needs_auth });
         let trouble = trouble.unwrap_or_default();
-        if let Err(error) = super::memory::write(path, &trouble) {
+        if let Err(error) = memory::write(path, &trouble) {
             tracing::debug!(%error, "cannot write the last error of a server");
         }
     }

@@ -4,8 +4,8 @@
 use openclaw_config::ApprovalPolicy as Rule;
 use openclaw_tools::{ApprovalRule, Decision};
 
-use crate::call::resource_tool;
-use crate::fleet::member::FleetMember;
+use crate::catalogue::member::FleetMember;
+use crate::catalogue::naming::RESOURCE_TOOL;
 
 /// The name of all prompts of a server in its allow and deny lists.
 const PROMPTS: &str = "mcp_prompts";
@@ -26,7 +26,7 @@ impl FleetMember {
         if self.is_configured(uri) {
             return Decision::Allowed;
         }
-        self.policy.decide_any(&[resource_tool::NAME, uri], &[])
+        self.policy.decide_any(&[RESOURCE_TOOL, uri], &[])
     }
 
     /// Whether reading a resource needs an approval: a URI that the server has not listed may be

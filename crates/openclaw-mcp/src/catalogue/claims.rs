@@ -14,7 +14,7 @@ const MAX_NAMES: usize = 20_000;
 /// of a second claim.
 ///
 /// ```
-/// use openclaw_mcp::fleet::claims::NameClaims;
+/// use openclaw_mcp::catalogue::claims::NameClaims;
 ///
 /// let claims = NameClaims::default();
 /// claims.claim("read", "files");

@@ -9,7 +9,7 @@ use data_encoding::HEXLOWER;
 use openclaw_tools::ToolName;
 use sha2::{Digest as _, Sha256};
 
-use crate::fleet::claims::NameClaims;
+use crate::catalogue::claims::NameClaims;
 
 /// The longest name that model providers accept.
 const MAX_LENGTH: usize = 64;
@@ -18,8 +18,8 @@ const HASH_DIGITS: usize = 8;
 
 /// How many salts are tried if a hashed name is taken.
 const MAX_TRIES: u8 = 100;
-/// Names of tools that do not belong to a server.
-const RESERVED: [&str; 1] = [crate::call::resource_tool::NAME];
+/// The tool that reads resources. Tools of servers cannot have its name.
+pub const RESOURCE_TOOL: &str = "mcp_resources";
 
 /// The identity of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,8 +49,8 @@ pub struct AssignedName {
 /// name that two servers have claimed stays without an owner when one of them drops it.
 ///
 /// ```
-/// use openclaw_mcp::fleet::claims::NameClaims;
-/// use openclaw_mcp::fleet::naming::{RawTool, names};
+/// use openclaw_mcp::catalogue::claims::NameClaims;
+/// use openclaw_mcp::catalogue::naming::{RawTool, names};
 ///
 /// let read = RawTool { server: "my.files", prefix: "my.files", tool: "read" };
 /// let names = names("mcp_{server}_{tool}", [read], &NameClaims::default());
@@ -75,7 +75,7 @@ pub fn names<'a>(
     let mut names = HashMap::with_capacity(by_name.len());
     let mut contested = Vec::new();
     for (plain, mut claimants) in by_name {
-        let is_free = !RESERVED.contains(&plain.as_str()) && !claims.is_contested(&plain, |_| true);
+        let is_free = plain != RESOURCE_TOOL && !claims.is_contested(&plain, |_| true);
         match (claimants.as_slice(), ToolName::new(&plain)) {
             ([tool], Ok(name)) if is_free => {
                 names.insert(*tool, AssignedName { name, plain });
