@@ -18,7 +18,7 @@ use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::services::CallServices;
-use openclaw_mcp_client::connection::client::Host;
+use openclaw_mcp_client::host::Host;
 use openclaw_protocol::servers_settled;
 use openclaw_tools::{CallContext, CallOptions, Content, ProgressWatcher, ToolSource as _};
 use openclaw_trace::SpanContext;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line, excerpt};
-use openclaw_mcp_client::connection::client::PATIENCE;
+use openclaw_mcp_client::host::PATIENCE;
 use openclaw_protocol::approvals::{
     AlwaysChoice, Approval, ApprovalKind, Decision, ResolvedReason, Severity,
 };

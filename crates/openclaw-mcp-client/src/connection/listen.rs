@@ -12,8 +12,8 @@ use serde_json::value::to_raw_value;
 use tokio::time::timeout;
 
 use super::Connection;
-use crate::connection::client::Changes;
 use crate::connection::era::Era;
+use crate::host::Changes;
 use crate::wire::TimeLimits;
 
 /// How long to wait for the acknowledgement of a subscription before the lists are read.

@@ -9,10 +9,10 @@ use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::connection::client::ClientSide;
 use crate::connection::era::{self, DetectedEra, Era};
-use crate::connection::service::{self, AnyLane};
+use crate::connection::service::{self, RmcpTransport};
 use crate::connection::{Connection, OpenedConnection, ProcessWatcher, RemoteEnd, tasks};
+use crate::host::ClientSide;
 use crate::log::ServerLog;
 use crate::process::stderr::Stderr;
 use crate::process::{Launch, ServerProcess, SpawnError};
@@ -93,7 +93,7 @@ impl LocalConnectError {
     }
 
     /// Returns the other output of the server; `None` if it never ran.
-    pub fn words(&self) -> Option<&ServerOutput> {
+    pub fn output(&self) -> Option<&ServerOutput> {
         match self {
             Self::Spawn(_) => None,
             Self::Ended { words, .. }
@@ -171,7 +171,7 @@ pub async fn open(plan: LocalOptions, guard: &Guard) -> Result<Connection, Local
         }
         let tasks = response.as_ref().is_some_and(|it| tasks::are_declared(&it.result));
         let client = client.offering(offer.clone());
-        let transport = AnyLane::Local(slow.with_handshake(response));
+        let transport = RmcpTransport::Local(slow.with_handshake(response));
         let rmcp = service::serve(client, transport, era).await;
         let rmcp = rmcp.map_err(|error| FailedHandshake::initialized(&error, &plan.log))?;
         Ok(OpenedConnection { lane: lane.clone(), rmcp, era, tasks })

@@ -2,7 +2,6 @@
 
 mod about;
 mod carried;
-pub mod client;
 pub mod era;
 mod input_required;
 mod listen;
@@ -31,9 +30,9 @@ use serde_json::value::to_raw_value;
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 
-use crate::connection::client::ClientSide;
 use crate::connection::era::Era;
 use crate::connection::remote::HttpTransport;
+use crate::host::ClientSide;
 use crate::process::ShutdownTimeouts;
 use crate::process::stderr::Stderr;
 use crate::wire::json::Json;

@@ -12,14 +12,14 @@ use rmcp::transport::Transport;
 use rmcp::{ClientHandler, RoleClient};
 
 use crate::connection::era::Era;
-use crate::wire::SlowLane;
-use crate::wire::http::HttpSlowLane;
+use crate::wire::RmcpPipe;
+use crate::wire::http::RmcpHttp;
 
 /// The transport of a local or a remote server. One type for both: the service is generic, and would
 /// be compiled for each of them.
-pub(crate) enum AnyLane {
-    Local(SlowLane),
-    Remote(HttpSlowLane),
+pub(crate) enum RmcpTransport {
+    Local(RmcpPipe),
+    Remote(RmcpHttp),
 }
 
 /// Starts the service; returns after `rmcp`'s part of the handshake.
@@ -28,7 +28,7 @@ pub(crate) enum AnyLane {
 /// If the handshake fails.
 pub(crate) async fn serve<H: ClientHandler>(
     handler: H,
-    lane: AnyLane,
+    lane: RmcpTransport,
     era: Era,
 ) -> Result<RunningService<RoleClient, H>, ClientInitializeError> {
     let lifecycle = match era {
@@ -41,7 +41,7 @@ pub(crate) async fn serve<H: ClientHandler>(
     Box::pin(serve_client_with_lifecycle(handler, lane, lifecycle)).await
 }
 
-impl Transport<RoleClient> for AnyLane {
+impl Transport<RoleClient> for RmcpTransport {
     type Error = io::Error;
 
     fn send(

@@ -29,7 +29,7 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    pub(super) fn of(handshake: Option<HandshakeResponse>) -> Self {
+    pub(super) fn new(handshake: Option<HandshakeResponse>) -> Self {
         Self { handshake, answer: None }
     }
 

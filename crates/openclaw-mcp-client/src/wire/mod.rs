@@ -26,8 +26,8 @@ mod progress;
 mod queue;
 mod reader;
 pub mod redacted;
+mod rmcp_pipe;
 mod skipped;
-mod slow_lane;
 mod traffic;
 
 pub use call_error::{CallError, ReachProblem, Unreachable, UnusableResponse};
@@ -37,7 +37,7 @@ pub(crate) use fast_lane::{Thinking, WeakLane};
 pub(crate) use handshake_response::HandshakeResponse;
 pub(crate) use inbox::{MAX_PARSED, TOO_LARGE};
 pub use progress::{Progress, ProgressWatcher};
-pub use slow_lane::SlowLane;
+pub use rmcp_pipe::RmcpPipe;
 pub use traffic::Traffic;
 
 use std::process::ExitStatus;
@@ -98,7 +98,7 @@ pub fn open(
     stdin: ChildStdin,
     stdout: ChildStdout,
     traffic: Traffic,
-) -> std::io::Result<(FastLane, SlowLane)> {
+) -> std::io::Result<(FastLane, RmcpPipe)> {
     let (ends, ended) = oneshot::channel();
     let skipped = SkippedLines::from(server, redactor);
     let queue = Arc::new(WriteQueue::new(Outlet::new(stdin)?, skipped, ends, traffic));
@@ -107,5 +107,5 @@ pub fn open(
     let reader = tokio::spawn(reader::read(stdout, Arc::clone(&queue), to_rmcp, ended));
     let time_keeper = tokio::spawn(Arc::clone(&queue).keep_time());
     let fast = FastLane::over_pipe(Arc::clone(&queue));
-    Ok((fast, SlowLane::new(queue, from_server, [writer, reader, time_keeper])))
+    Ok((fast, RmcpPipe::new(queue, from_server, [writer, reader, time_keeper])))
 }

@@ -32,7 +32,7 @@ impl ParamHeader {
     }
 
     /// Returns the header for these arguments; `None` if the argument is absent or null.
-    pub(crate) fn of(&self, arguments: &Value) -> Option<(HeaderName, HeaderValue)> {
+    pub(crate) fn value(&self, arguments: &Value) -> Option<(HeaderName, HeaderValue)> {
         let (text, _) = self.argument(arguments)?;
         Some((self.name.clone(), header_value(&text)?))
     }
@@ -211,7 +211,7 @@ mod tests {
     /// Returns the headers of a call as text.
     fn told(properties: &Value, arguments: &Value) -> Vec<(String, String)> {
         let headers = of(properties).unwrap();
-        let told = headers.iter().filter_map(|header| header.of(arguments));
+        let told = headers.iter().filter_map(|header| header.value(arguments));
         told.map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect()
     }
 

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use openclaw_config::{HttpFlavour, HttpServer, OAuthSettings, ProxySetting, TlsSettings};
-use openclaw_mcp_client::connection::client::{ClientSide, Host};
 use openclaw_mcp_client::connection::local::LocalOptions;
 use openclaw_mcp_client::connection::remote::{Network, RemotePlan};
+use openclaw_mcp_client::host::{ClientSide, Host};
 use openclaw_mcp_client::log::ServerLog;
 use openclaw_mcp_client::process::Launch;
 use openclaw_mcp_client::wire::{CallError, FastLane, TimeLimits, Traffic, WireCall};

@@ -8,7 +8,7 @@
 use futures_util::future::BoxFuture;
 use openclaw_content::{QuestionText, QuestionTooLong, Untrusted, clean_excerpt, clean_line};
 use openclaw_mcp::inventory::describe::without_server;
-use openclaw_mcp_client::connection::client::PATIENCE;
+use openclaw_mcp_client::host::PATIENCE;
 use openclaw_protocol::Scope;
 use openclaw_tools::{ApprovalAnswer, ApprovalExtent, ApprovalReason, ApprovalRequest, Approver};
 use serde_json::{Value, json};

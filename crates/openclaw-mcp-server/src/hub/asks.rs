@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use futures_util::future::BoxFuture;
 use openclaw_content::clean_json;
 use openclaw_mcp::fleet::Fleet;
-use openclaw_mcp_client::connection::client::{
+use openclaw_mcp_client::host::{
     CallInProgress, Downstream, ElicitationAnswer, ElicitationRequest, SamplingRequest,
 };
 use serde_json::{Value, json};
@@ -332,7 +332,7 @@ impl Downstream for Asks {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt as _;
-    use openclaw_mcp_client::connection::client::ElicitationKind;
+    use openclaw_mcp_client::host::ElicitationKind;
 
     use super::super::answers::Abilities;
     use super::super::replying::{CallEvent, CallEvents, ReplyingTask};

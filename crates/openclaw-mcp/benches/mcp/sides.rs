@@ -14,7 +14,7 @@ use openclaw_mcp::server::StorageFolders;
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::services::CallServices;
 use openclaw_mcp::store::pins::Pins;
-use openclaw_mcp_client::connection::client::{
+use openclaw_mcp_client::host::{
     ElicitationAnswer as Elicited, ElicitationRequest, Elicitor, Host,
 };
 use openclaw_mcp_client::process::{Launch, Pipes, ServerProcess};

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use openclaw_content::Source;
 use openclaw_mcp_client::connection::Connection;
-use openclaw_mcp_client::connection::client::{CallGuard, Changes};
 use openclaw_mcp_client::connection::era::Era;
+use openclaw_mcp_client::host::{CallGuard, Changes};
 use openclaw_mcp_client::listing::TaskSupport;
 use openclaw_mcp_client::wire::WireCall;
 use openclaw_mcp_client::wire::json::{Json, JsonCow};

@@ -143,7 +143,7 @@ impl AgentTools {
     /// Waits until every server was tried once.
     pub async fn tried(&self) -> Tried {
         let held_back = self.required_and_held_back().map(ToString::to_string).collect();
-        FleetStart::of(&self.servers, held_back).tried().await
+        FleetStart::new(&self.servers, held_back).tried().await
     }
 
     /// Returns the server with this name.

@@ -180,7 +180,7 @@ impl Fleet {
         let mut leaving = Vec::new();
         for server in go {
             leaving.push(server.ended());
-            applied.leaving.push(EndingServer::of(&server));
+            applied.leaving.push(EndingServer::new(&server));
             self.ending.spawn(async move { server.stop().await });
         }
         applied.config = config;
@@ -278,7 +278,7 @@ impl Fleet {
     fn begun(&self) -> FleetStart {
         let agents = self.agents.load();
         let held_back = agents.values().flat_map(|tools| tools.required_and_held_back());
-        FleetStart::of(&self.servers(), held_back.map(ToString::to_string).collect())
+        FleetStart::new(&self.servers(), held_back.map(ToString::to_string).collect())
     }
 
     /// Stops all servers in parallel and waits until they are gone, and no token is being renewed.
@@ -318,7 +318,7 @@ struct Starting {
 }
 
 impl FleetStart {
-    pub(crate) fn of(servers: &[Arc<Server>], held_back: BTreeSet<String>) -> Self {
+    pub(crate) fn new(servers: &[Arc<Server>], held_back: BTreeSet<String>) -> Self {
         let starting = servers.iter().map(|server| Starting {
             name: server.name().to_string(),
             required: server.is_required(),

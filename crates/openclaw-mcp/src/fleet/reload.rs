@@ -28,7 +28,7 @@ pub(crate) struct EndingServer {
 }
 
 impl EndingServer {
-    pub(crate) fn of(server: &Server) -> Self {
+    pub(crate) fn new(server: &Server) -> Self {
         Self { name: server.name().clone(), ended: server.ended() }
     }
 }
@@ -113,7 +113,7 @@ impl<'a> Base<'a> {
         for agent in &self.config.agents {
             for (name, config) in agent.mcp.servers.iter().filter(|(_, config)| config.enabled) {
                 let change = self.change(agent, name);
-                let upkeep = SharedOptions::of(&config.options, &agent.mcp.settings);
+                let upkeep = SharedOptions::new(&config.options, &agent.mcp.settings);
                 let connection = &config.connection;
                 let is_updated = change == ServerChange::Updated;
                 let known = all

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use openclaw_mcp_client::connection::client::Changes;
 use openclaw_mcp_client::connection::{Connection, ServerIntroduction};
+use openclaw_mcp_client::host::Changes;
 use openclaw_mcp_client::listing::{
     ListedPrompt, ListedResource, ListedSkill, ListedTemplate, ListedTool,
 };

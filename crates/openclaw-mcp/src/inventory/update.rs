@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Inventory, LeftOut, ListedKind};
 use openclaw_mcp_client::connection::Connection;
-use openclaw_mcp_client::connection::client::Changes;
+use openclaw_mcp_client::host::Changes;
 use openclaw_mcp_client::listing::{
     ListedPrompt, ListedResource, ListedSkill, ListedTemplate, ListedTool, Listing,
 };

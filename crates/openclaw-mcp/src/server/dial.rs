@@ -21,13 +21,13 @@ use crate::server::live::{ListChanges, LiveConnection};
 use crate::server::shared_options::SharedOptions;
 use crate::server::supervisor::{Dial, DialError, ServerError};
 use openclaw_mcp_client::connection::Connection;
-use openclaw_mcp_client::connection::client::{ClientSide, Host, Users};
 use openclaw_mcp_client::connection::era::{Era, PinnedVersion};
 use openclaw_mcp_client::connection::local::{self, LocalConnectError, LocalStep, ServerOutput};
 use openclaw_mcp_client::connection::remote::{
     self, AuthContext, AuthorizerError, HttpTransport, NegotiatedProtocol, Network, RemoteError,
     RemotePlan,
 };
+use openclaw_mcp_client::host::{ClientSide, Host, Users};
 use openclaw_mcp_client::log::ServerLog;
 use openclaw_mcp_client::process::launch::launch;
 use openclaw_mcp_client::process::{Launch, ShutdownTimeouts, SpawnError};
@@ -385,7 +385,7 @@ impl From<AuthorizerError> for ServerError {
 impl From<LocalConnectError> for ServerError {
     fn from(error: LocalConnectError) -> Self {
         let message = error.to_string();
-        let words = error.words().cloned().unwrap_or_default();
+        let words = error.output().cloned().unwrap_or_default();
         let listening = words.printed.iter().chain(&words.last_lines).find_map(|it| listening(it));
         let hint = match &error {
             LocalConnectError::TimedOut { .. } if listening.is_some() => listening.as_deref(),

@@ -1,6 +1,6 @@
 //! Events about state changes of the servers in a fleet (L6).
 
-use openclaw_mcp_client::connection::client::Users;
+use openclaw_mcp_client::host::Users;
 use serde::Serialize;
 use tokio::sync::broadcast;
 

@@ -37,7 +37,7 @@ pub(crate) struct SharedOptions {
 
 impl SharedOptions {
     /// The settings of one agent.
-    pub(crate) fn of(options: &ServerOptions, settings: &McpSettings) -> Self {
+    pub(crate) fn new(options: &ServerOptions, settings: &McpSettings) -> Self {
         // Destructured exhaustively, so that a new setting does not compile until it is handled
         // here.
         let ServerOptions {

@@ -121,7 +121,7 @@ impl Spill {
         let now = SystemTime::now();
         let mut kept = Vec::new();
         for entry in fs::read_dir(&self.folder)?.take(MAX_ENTRIES).flatten() {
-            let Some(file) = Kept::of(&entry, now) else { continue };
+            let Some(file) = Kept::read(&entry, now) else { continue };
             let max_age = if file.is_finished { self.limits.max_age } else { MAX_UNFINISHED_AGE };
             if file.age > max_age {
                 file.remove();
@@ -152,7 +152,7 @@ struct Kept {
 }
 
 impl Kept {
-    fn of(entry: &fs::DirEntry, now: SystemTime) -> Option<Self> {
+    fn read(entry: &fs::DirEntry, now: SystemTime) -> Option<Self> {
         let name = entry.file_name();
         let name = name.to_str()?;
         let is_finished = name.ends_with(ENDING);

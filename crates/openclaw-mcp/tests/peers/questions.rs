@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join};
 use openclaw_mcp::call::completion::CompletionOf;
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp_client::connection::client::{
+use openclaw_mcp_client::host::{
     ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor, Host,
 };
 use openclaw_testkit::{FastMcp, Peers};

@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::StorageFolders;
 use openclaw_mcp::server::status::ServerState;
-use openclaw_mcp_client::connection::client::Host;
+use openclaw_mcp_client::host::Host;
 use openclaw_testkit::Peers;
 use serde_json::json;
 

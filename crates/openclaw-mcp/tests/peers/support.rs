@@ -12,7 +12,7 @@ use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::server::live::LiveConnection;
 use openclaw_mcp::server::status::ServerState;
 use openclaw_mcp::server::supervisor::ServerSnapshot;
-use openclaw_mcp_client::connection::client::Host;
+use openclaw_mcp_client::host::Host;
 use openclaw_testkit::{Peer, processes};
 use openclaw_tools::{CallContext, ToolOutcome};
 use serde_json::value::RawValue;

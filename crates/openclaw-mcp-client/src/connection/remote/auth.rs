@@ -15,7 +15,7 @@ use openclaw_oauth::store::GrantStore;
 use openclaw_secrets::{ResolveError, Resolver, SecretString, SecretTemplate};
 use url::Url;
 
-use super::client::bad;
+use super::connector::bad;
 use super::{Network, RemoteError, tls, userinfo};
 
 /// What logins need, for all servers.

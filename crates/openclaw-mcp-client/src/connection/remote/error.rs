@@ -149,7 +149,7 @@ impl RemoteError {
     }
 
     /// Converts the error of a step.
-    pub(super) fn of(plan: &RemotePlan, step: RemoteStep, error: CallError) -> Self {
+    pub(super) fn from_call(plan: &RemotePlan, step: RemoteStep, error: CallError) -> Self {
         match error {
             CallError::NeedsAuth { challenge } => {
                 Self::needs_auth(plan.server.clone(), &plan.config, challenge.as_deref())
@@ -199,7 +199,7 @@ impl RemoteError {
                 ));
             }
             Self::Auth { server, source } => return auth_hint(server, source),
-            Self::Redirected { to } => match Target::of(to) {
+            Self::Redirected { to } => match Target::classify(to) {
                 Target::Usable => {
                     return Some(format!(
                         "if you trust that address, set `url` of this server to one at {to}"
@@ -354,7 +354,7 @@ enum Target {
 }
 
 impl Target {
-    fn of(address: &str) -> Self {
+    fn classify(address: &str) -> Self {
         let Ok(url) = Url::parse(address) else { return Self::Senseless };
         let is_here = match url.host() {
             Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::{HttpTransport, NegotiatedProtocol, RemoteError, RemotePlan, RemoteStep};
 use crate::connection::era::{self, Era};
-use crate::wire::http::{HttpSlowLane, agreed_version};
+use crate::wire::http::{RmcpHttp, agreed_version};
 use crate::wire::{CallError, HandshakeResponse, ReachProblem, TimeLimits};
 
 /// Timeout of `server/discover`, which the server may not know.
@@ -111,7 +111,7 @@ impl RemotePlan {
 
 /// Tries the protocols one after the other. `step` is set to the current step.
 pub(super) async fn meet(
-    opening: &HttpSlowLane,
+    opening: &RmcpHttp,
     plan: &RemotePlan,
     step: &mut RemoteStep,
 ) -> Result<Negotiated, RemoteError> {
@@ -148,7 +148,7 @@ pub(super) async fn meet(
         };
         tracing::debug!(server = plan.server, %error, step = %way.step(), "attempt failed");
         if !may_be_otherwise(&error) {
-            return Err(RemoteError::of(plan, way.step(), error));
+            return Err(RemoteError::from_call(plan, way.step(), error));
         }
         // Of several failures, that of the usual protocol is the most specific, unless its URL is
         // unknown there and a stream was opened.
@@ -164,7 +164,7 @@ pub(super) async fn meet(
         return Err(RemoteError::OtherTransport);
     }
     let (way, error) = failed.unwrap_or((ProtocolsToTry::Modern, CallError::Busy));
-    Err(RemoteError::of(plan, way.step(), error))
+    Err(RemoteError::from_call(plan, way.step(), error))
 }
 
 /// Limits `trying` to `patience`, if set.
@@ -183,7 +183,7 @@ async fn within<T>(
 
 /// Returns whether a server that is configured for the transport of 2024-11-05 uses the newer one.
 /// Only for the error message: the configuration is not overridden.
-async fn speaks_streamable(opening: &HttpSlowLane, plan: &RemotePlan) -> bool {
+async fn speaks_streamable(opening: &RmcpHttp, plan: &RemotePlan) -> bool {
     if discover(opening, plan, PROBE).await.is_ok() {
         return true;
     }
@@ -248,7 +248,7 @@ struct Supported {
 
 /// Sends `server/discover` (2026-07-28).
 async fn discover(
-    opening: &HttpSlowLane,
+    opening: &RmcpHttp,
     plan: &RemotePlan,
     patience: Duration,
 ) -> Result<Option<HandshakeResponse>, CallError> {
@@ -287,7 +287,7 @@ async fn discover(
 
 /// Performs the handshake over Streamable HTTP.
 async fn initialize(
-    opening: &HttpSlowLane,
+    opening: &RmcpHttp,
     plan: &RemotePlan,
 ) -> Result<Option<HandshakeResponse>, CallError> {
     opening.wire().speak_legacy();
@@ -304,7 +304,7 @@ async fn initialize(
 
 /// Performs the handshake over the transport of 2024-11-05.
 async fn over_sse(
-    opening: &HttpSlowLane,
+    opening: &RmcpHttp,
     plan: &RemotePlan,
     patience: Option<Duration>,
     step: &mut RemoteStep,

@@ -1,7 +1,7 @@
 //! Connecting to a remote server: HTTP client, wire and handshake.
 
 mod auth;
-mod client;
+mod connector;
 mod error;
 mod handshake;
 mod headers;
@@ -26,12 +26,12 @@ use rmcp::{ClientHandler, RoleClient};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout_at};
 
-use crate::connection::client::ClientSide;
 use crate::connection::era::{Era, PinnedVersion};
-use crate::connection::service::{self, AnyLane};
+use crate::connection::service::{self, RmcpTransport};
 use crate::connection::{Connection, OpenedConnection, RemoteEnd, local, tasks};
+use crate::host::ClientSide;
 use crate::log::ServerLog;
-use crate::wire::http::HttpSlowLane;
+use crate::wire::http::RmcpHttp;
 use crate::wire::{FastLane, Traffic};
 
 /// Options for [`open`].
@@ -119,9 +119,9 @@ pub async fn open<H: ClientHandler>(
     handler: H,
 ) -> Result<RemoteConnection<H>, RemoteError> {
     let deadline = Instant::now() + plan.timeout;
-    let (client, target) = Box::pin(client::make(&plan)).await?;
+    let (client, target) = Box::pin(connector::client_and_target(&plan)).await?;
     let opening =
-        HttpSlowLane::open(&plan.server, plan.log.redactor(), client, target, plan.auth.clone());
+        RmcpHttp::open(&plan.server, plan.log.redactor(), client, target, plan.auth.clone());
     let mut step = RemoteStep::Discovering;
     let met = timeout_at(
         deadline,
@@ -139,7 +139,7 @@ pub async fn open<H: ClientHandler>(
     };
     let tasks = met.response.as_ref().is_some_and(|it| tasks::are_declared(&it.result));
     let (lane, wire) = (opening.fast_lane(), std::sync::Arc::clone(opening.wire()));
-    let transport = AnyLane::Remote(opening.with_handshake(met.response));
+    let transport = RmcpTransport::Remote(opening.with_handshake(met.response));
     let served = service::serve(handler, transport, met.known.era);
     let cause = match timeout_at(deadline, served).await {
         Ok(Ok(rmcp)) => {

@@ -12,9 +12,9 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use rustls_platform_verifier::Verifier;
 
-use super::client::bad;
+use super::connector::bad;
 use super::{RemoteError, RemotePlan};
-use crate::wire::http::tls_words;
+use crate::wire::http::describe_tls_error;
 
 /// Maximum size of a PEM file, in bytes.
 const MAX_PEM: u64 = 8 * 1024 * 1024;
@@ -39,8 +39,8 @@ pub(super) async fn config(
     let settings = &plan.config.tls;
     let provider = Arc::new(aws_lc_rs::default_provider());
     let identity = identity(settings).await?;
-    let failed = |error: Error| bad("`tls`", tls_words(&error));
-    let distrusted = |error: Error| bad(setting_of_roots(plan), tls_words(&error));
+    let failed = |error: Error| bad("`tls`", describe_tls_error(&error));
+    let distrusted = |error: Error| bad(setting_of_roots(plan), describe_tls_error(&error));
     let trust: Option<Trust> = match settings.verify {
         _ if !needs_tls => None,
         true => {
@@ -59,7 +59,7 @@ pub(super) async fn config(
         None => Ok(builder.with_no_client_auth()),
         Some((certificates, key)) => builder
             .with_client_auth_cert(certificates, key)
-            .map_err(|error| bad("`tls.clientCert`", tls_words(&error))),
+            .map_err(|error| bad("`tls.clientCert`", describe_tls_error(&error))),
     }
 }
 

@@ -8,7 +8,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit};
 use openclaw_secrets::Redactor;
 
-use super::client::{HttpError, PooledBody};
+use super::http_client::{HttpError, PooledBody};
 use crate::wire::call_error::{CallError, UnusableResponse};
 
 /// Maximum size of an error body: enough for a JSON-RPC error.

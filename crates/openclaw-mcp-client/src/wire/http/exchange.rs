@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 
 use super::HttpWire;
 use super::body::{self, BodyType, shown, whole};
-use super::client::PooledBody;
+use super::http_client::PooledBody;
 use super::post::{Outgoing, PostRefusal};
 use super::route::{Protocol, Route};
 use super::stream::{EventStream, EventsEnd};

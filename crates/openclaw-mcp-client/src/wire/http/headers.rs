@@ -102,7 +102,7 @@ fn of_subject(subject: MessageSubject<'_>, headers: &mut HeaderMap) {
         && !wanted.is_empty()
         && let Ok(arguments) = serde_json::from_str(arguments.get())
     {
-        headers.extend(wanted.iter().filter_map(|header| header.of(&arguments)));
+        headers.extend(wanted.iter().filter_map(|header| header.value(&arguments)));
     }
 }
 

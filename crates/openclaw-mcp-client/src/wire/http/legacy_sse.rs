@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::HttpWire;
-use super::client::RequestTarget;
+use super::http_client::RequestTarget;
 use super::route::{Protocol, Route};
 use super::stream::EventStream;
 use crate::wire::Closed;

@@ -8,30 +8,30 @@
 
 mod body;
 mod call;
-mod client;
 mod exchange;
 mod headers;
+mod http_client;
 mod legacy_sse;
 mod listen;
 mod post;
 mod reach;
+mod rmcp_http;
 mod route;
 mod session;
-mod slow_lane;
 mod sse;
 mod stream;
 mod tasks;
-mod tls;
+mod tls_error;
 
 pub(super) use call::{call_tool, request};
-pub(crate) use client::{
+pub(crate) use headers::RESERVED;
+pub(crate) use http_client::{
     ConnectorError, Forwarded, HttpClient, OpenConnection, RequestTarget, ServerRoute, Stream,
 };
-pub(crate) use headers::RESERVED;
 pub(crate) use reach::NoSuchHost;
+pub(crate) use rmcp_http::RmcpHttp;
 pub(crate) use session::agreed_version;
-pub(crate) use slow_lane::HttpSlowLane;
-pub(crate) use tls::words as tls_words;
+pub(crate) use tls_error::describe as describe_tls_error;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

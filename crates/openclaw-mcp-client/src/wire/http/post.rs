@@ -12,8 +12,8 @@ use tokio::time::timeout;
 use url::{Origin, Url};
 
 use super::body::{self, beginning, refuse_compressed, shown};
-use super::client::{HttpError, PooledBody, RequestTarget};
 use super::headers::{self, MessageSubject, Object};
+use super::http_client::{HttpError, PooledBody, RequestTarget};
 use super::route::{Protocol, Route};
 use super::{HttpWire, reach};
 use crate::wire::call_error::{CallError, UnusableResponse};

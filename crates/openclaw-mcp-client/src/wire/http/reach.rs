@@ -5,8 +5,8 @@ use std::io;
 
 use openclaw_content::{Untrusted, clean_line};
 
-use super::client::HttpError;
-use super::tls;
+use super::http_client::HttpError;
+use super::tls_error;
 use crate::wire::call_error::{ReachProblem, Unreachable};
 
 /// A host name that cannot be resolved.
@@ -41,12 +41,12 @@ pub(super) fn unreachable(error: &HttpError, is_proxied: bool) -> Unreachable {
 }
 
 fn error_text(error: &(dyn Error + 'static)) -> String {
-    error.downcast_ref().map_or_else(|| error.to_string(), tls::words)
+    error.downcast_ref().map_or_else(|| error.to_string(), tls_error::describe)
 }
 
 fn of_link(error: &(dyn Error + 'static)) -> Option<ReachProblem> {
     if error.is::<NoSuchHost>() {
         return Some(ReachProblem::Dns);
     }
-    error.downcast_ref::<rustls::Error>().map(tls::problem)
+    error.downcast_ref::<rustls::Error>().map(tls_error::problem)
 }

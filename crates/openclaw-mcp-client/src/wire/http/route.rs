@@ -2,7 +2,7 @@
 
 use http::HeaderValue;
 
-use super::client::RequestTarget;
+use super::http_client::RequestTarget;
 
 /// The first version that requires `MCP-Protocol-Version`.
 const NAMED_SINCE: &str = "2025-06-18";

@@ -8,7 +8,7 @@ use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit};
 use tokio::task::coop::consume_budget;
 
 use super::body::too_many;
-use super::client::{HttpError, PooledBody};
+use super::http_client::{HttpError, PooledBody};
 use super::sse::{Parser, SseEvent};
 use crate::wire::MAX_MESSAGE;
 use crate::wire::call_error::{CallError, ReachProblem, Unreachable, UnusableResponse};

@@ -31,7 +31,7 @@ impl Json {
     /// Returns the text of a tool result that consists of one text, with its escapes, and
     /// `isError`.
     pub fn one_text(&self) -> Option<(&str, bool)> {
-        self.one_text?.of(&self.text)
+        self.one_text?.text_in(&self.text)
     }
 }
 
@@ -75,7 +75,7 @@ impl<'a> JsonRef<'a> {
 
     /// Like [`Json::one_text`].
     pub fn one_text(self) -> Option<(&'a str, bool)> {
-        self.one_text?.of(self.text)
+        self.one_text?.text_in(self.text)
     }
 }
 

@@ -13,7 +13,7 @@ pub(super) struct OneText {
 
 impl OneText {
     /// Returns the text between the quotes, with its escapes, and `isError`.
-    pub(super) fn of(self, json: &str) -> Option<(&str, bool)> {
+    pub(super) fn text_in(self, json: &str) -> Option<(&str, bool)> {
         Some((json.get(self.start as usize..self.end as usize)?, self.is_error))
     }
 }

@@ -161,14 +161,14 @@ impl<'a> GatheredContent<'a> {
     pub(super) fn of_prompt(raw: &'a Json, everything: bool) -> Option<Self> {
         let result: PromptResult<'a> = parse(raw.get())?;
         let mut gathered = Self::new(everything);
-        if let Some(description) = result.description.and_then(RawString::of) {
+        if let Some(description) = result.description.and_then(RawString::parse) {
             gathered.describe(format!("[description: {}]", shown(description)));
         }
         gathered.bounded(result.messages, |gathered, raw| {
             let Some(message) = parse::<PromptMessage<'a>>(raw.get()) else {
                 return gathered.unreadable();
             };
-            let role = message.role.and_then(RawString::of).map(shown);
+            let role = message.role.and_then(RawString::parse).map(shown);
             gathered.describe(format!("[message from {}]", role.as_deref().unwrap_or("unknown")));
             // A single part, or since 2026 a list of parts.
             let content = message.content.map(RawValue::get).unwrap_or_default();
@@ -341,7 +341,7 @@ impl<'a> GatheredContent<'a> {
     fn structured(&mut self, structured: &'a RawValue) {
         let texts: Vec<RawString<'a>> = self.pieces.iter().filter_map(Piece::token).collect();
         let parts = self.parts.take().unwrap_or_default();
-        let repeats = Repeats::of(&parts);
+        let repeats = Repeats::find(&parts);
         let short = repeats.taken_out(structured.get());
         let said = ShownContent { texts: &texts, parts: &parts, repeats: &repeats };
         if said.covers(structured.get(), &short) {

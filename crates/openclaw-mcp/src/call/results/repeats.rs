@@ -17,7 +17,7 @@ pub(super) struct Repeats<'a>(HashMap<Cow<'a, str>, usize>);
 
 impl<'a> Repeats<'a> {
     /// Collects the data of the parts of a response, in order.
-    pub(super) fn of(parts: &[Option<ContentPart<'a>>]) -> Self {
+    pub(super) fn find(parts: &[Option<ContentPart<'a>>]) -> Self {
         let mut numbers = HashMap::new();
         for (at, part) in parts.iter().enumerate() {
             let data = part.as_ref().and_then(binary).filter(|data| data.max_len() >= LEAST);
@@ -87,7 +87,7 @@ mod tests {
     fn taken_out(data: &str, json: &str) -> String {
         let part = format!(r#"{{"type":"image","data":{data:?}}}"#);
         let parts = [None, serde_json::from_str(&part).ok()];
-        Repeats::of(&parts).taken_out(json).into_owned()
+        Repeats::find(&parts).taken_out(json).into_owned()
     }
 
     #[test]

@@ -139,7 +139,7 @@ mod tests {
             parts.iter().map(|part| serde_json::from_str(part).ok()).collect();
         let texts: Vec<RawString<'_>> =
             parts.iter().flatten().filter_map(ContentPart::text).collect();
-        let repeats = Repeats::of(&parts);
+        let repeats = Repeats::find(&parts);
         let said = ShownContent { texts: &texts, parts: &parts, repeats: &repeats };
         said.covers(structured, &repeats.taken_out(structured))
     }

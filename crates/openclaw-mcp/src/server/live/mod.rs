@@ -17,7 +17,7 @@ use crate::server::shared_options::SharedOptions;
 use crate::server::supervisor::{Live, ServerError};
 use crate::store::memory::KnownProtocol;
 use openclaw_mcp_client::connection::Connection;
-use openclaw_mcp_client::connection::client::Changes;
+use openclaw_mcp_client::host::Changes;
 use openclaw_mcp_client::process::ShutdownTimeouts;
 use openclaw_mcp_client::wire::{CallError, TimeLimits};
 

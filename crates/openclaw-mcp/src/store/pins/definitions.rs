@@ -36,7 +36,7 @@ pub(super) struct Definition {
 }
 
 impl Definition {
-    pub(super) fn of(tool: &ListedTool) -> Self {
+    pub(super) fn new(tool: &ListedTool) -> Self {
         Self {
             fingerprint: fingerprint(tool),
             title: tool.title.clone(),
@@ -58,7 +58,7 @@ impl Pins {
         let mut kept = read(&self.definitions(server)).unwrap_or_default();
         let before = kept.remove(&tool.name).and_then(|it| serde_json::from_value(it).ok());
         let before = before.filter(|it: &Definition| Some(it.fingerprint) == approved);
-        before.map(|before| difference(&before, &Definition::of(tool))).unwrap_or_default()
+        before.map(|before| difference(&before, &Definition::new(tool))).unwrap_or_default()
     }
 
     /// Keeps the definition of a tool that was approved, in the background.
@@ -85,7 +85,7 @@ impl Pins {
             let of_server = approvals.get(server);
             kept.retain(|name, _| of_server.is_some_and(|known| known.contains_key(name)));
             for tool in tools {
-                let definition = Definition::of(tool);
+                let definition = Definition::new(tool);
                 let is_small = serde_json::to_vec(&definition)?.len() <= MAX_DEFINITION;
                 let value = serde_json::to_value(&definition)?;
                 match is_small {

@@ -20,8 +20,8 @@ pub(super) fn difference(before: &Definition, after: &Definition) -> Vec<String>
         [("read-only", read_only), ("destructive", destructive)]
     };
     for ((name, old), (_, new)) in hints(before).into_iter().zip(hints(after)) {
-        let words = |hint: Option<bool>| hint.map(|hint| hint.to_string());
-        texts(name, words(old).as_deref(), words(new).as_deref(), &mut lines);
+        let shown = |hint: Option<bool>| hint.map(|hint| hint.to_string());
+        texts(name, shown(old).as_deref(), shown(new).as_deref(), &mut lines);
     }
     let nothing = Map::new();
     let properties = |of: &Definition| of.input_schema.get("properties").cloned();
@@ -81,12 +81,12 @@ fn texts(label: &str, before: Option<&str>, after: Option<&str>, lines: &mut Vec
         lines.extend(pieces.iter().map(|piece| format!("{mark} {label}{piece}")));
     }
     // The texts differ in white space only. The lines may look the same: it is collapsed there.
-    if words(old).eq(words(new)) {
+    if words_of_pieces(old).eq(words_of_pieces(new)) {
         lines.push(format!("+ {label}the white space is different"));
     }
 }
 
-fn words<'a>(pieces: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+fn words_of_pieces<'a>(pieces: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
     pieces.iter().flat_map(|piece| piece.split_whitespace())
 }
 

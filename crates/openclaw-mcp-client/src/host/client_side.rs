@@ -1,26 +1,4 @@
-//! Requests from a server, and their answers (T10, T11).
-//!
-//! Elicitations are passed to the user, or declined if there is none; the root is the agent's
-//! workspace, if the server may know it; sampling requests are passed to the sampler. Log messages of a server go to the log
-//! only. Changes of lists are counted for the owner of the lists.
-
-#![expect(deprecated, reason = "older servers still ask for roots and sampling, and still log")]
-
-mod elicitation;
-mod handler;
-mod host;
-mod input;
-mod login;
-mod users;
-mod work;
-
-pub use elicitation::{sanitized_elicitation, visitable};
-pub use host::{
-    CallInProgress, Downstream, ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor,
-    Host, Sampler, SamplingRequest,
-};
-pub use input::PATIENCE;
-pub use users::Users;
+//! Our side of the protocol, for one server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::slice;
@@ -31,12 +9,10 @@ use rmcp::model::{ClientConfig, ProtocolVersion};
 use tokio::sync::watch;
 use url::Url;
 
+use super::calls::ServerCalls;
+use super::handler::LogLimit;
+use super::{Host, Users};
 use crate::wire::{FastLane, Thinking, WeakLane, WorkId};
-use handler::LogLimit;
-use work::ServerCalls;
-
-/// Maximum length of a log or question message, in characters.
-const LOG_CHARS: usize = 2_000;
 
 /// How often a server reported a change of each list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -70,26 +46,28 @@ impl Changes {
 /// Our side of the protocol, for one server. Clones share their state.
 #[derive(Debug, Clone)]
 pub struct ClientSide {
-    config: ClientConfig,
-    users: Users,
+    pub(super) config: ClientConfig,
+    /// The agents that use the server.
+    pub(super) users: Users,
     /// Whether sampling is declared.
     offers_sampling: bool,
     /// The folder of these agents, if the server may know it.
-    roots: Vec<Url>,
+    pub(super) roots: Vec<Url>,
     log_level: Option<LogLevel>,
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
+/// What the clones share.
 #[derive(Debug)]
-struct Shared {
-    server: String,
-    host: Host,
+pub(super) struct Shared {
+    pub(super) server: String,
+    pub(super) host: Host,
     /// The calls in progress; only tracked if there is a user or a sampler.
-    work: ServerCalls,
+    pub(super) work: ServerCalls,
     /// The connection to the server, once there is one.
     lane: OnceLock<WeakLane>,
     changes: watch::Sender<Changes>,
-    logs: LogLimit,
+    pub(super) logs: LogLimit,
     /// The watched resources, with the number of changes.
     updates: Mutex<BTreeMap<String, Followed>>,
 }
@@ -264,7 +242,7 @@ impl ClientSide {
     }
 
     /// Suspends the time limits of calls until the returned value is dropped.
-    fn thinking(&self) -> Option<Thinking> {
+    pub(super) fn thinking(&self) -> Option<Thinking> {
         let lane = self.shared.lane.get().and_then(WeakLane::upgrade);
         lane.map(|lane| lane.thinking())
     }

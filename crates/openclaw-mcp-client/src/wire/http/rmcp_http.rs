@@ -18,8 +18,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::HttpWire;
 use super::body::{MAX_FAILURE, beginning};
-use super::client::{HttpClient, RequestTarget};
 use super::headers::{MessageSubject, Object};
+use super::http_client::{HttpClient, RequestTarget};
 use super::post::Outgoing;
 use crate::wire::call_error::CallError;
 use crate::wire::calls::{CallReply, Fault};
@@ -39,7 +39,7 @@ const FLOOD: Duration = Duration::from_secs(15);
 const MOST_REQUESTS: u32 = 3_000;
 
 /// The transport of `rmcp`. It owns the connection: dropping it closes both lanes.
-pub(crate) struct HttpSlowLane {
+pub(crate) struct RmcpHttp {
     wire: Arc<HttpWire>,
     from_server: mpsc::Receiver<Queued>,
     replay: Replay,
@@ -51,7 +51,7 @@ pub(crate) struct HttpSlowLane {
     counted: (Instant, u32),
 }
 
-impl HttpSlowLane {
+impl RmcpHttp {
     /// Creates the transport. Sends nothing: the protocol version must be determined first.
     pub(crate) fn open(
         server: &str,
@@ -70,7 +70,7 @@ impl HttpSlowLane {
     /// Replays a handshake response when `rmcp` sends the same request, so that the server receives
     /// it only once.
     pub(crate) fn with_handshake(mut self, handshake: Option<HandshakeResponse>) -> Self {
-        self.replay = Replay::of(handshake);
+        self.replay = Replay::new(handshake);
         self
     }
 
@@ -148,9 +148,9 @@ impl HttpSlowLane {
     }
 }
 
-impl std::fmt::Debug for HttpSlowLane {
+impl std::fmt::Debug for RmcpHttp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HttpSlowLane").field("closed", &self.wire.closed()).finish_non_exhaustive()
+        f.debug_struct("RmcpHttp").field("closed", &self.wire.closed()).finish_non_exhaustive()
     }
 }
 
@@ -160,7 +160,7 @@ struct Cancelled<'a> {
     request: &'a RawValue,
 }
 
-impl Transport<RoleClient> for HttpSlowLane {
+impl Transport<RoleClient> for RmcpHttp {
     type Error = io::Error;
 
     fn send(
@@ -206,7 +206,7 @@ impl Transport<RoleClient> for HttpSlowLane {
     }
 }
 
-impl Drop for HttpSlowLane {
+impl Drop for RmcpHttp {
     fn drop(&mut self) {
         self.wire.abandon();
     }

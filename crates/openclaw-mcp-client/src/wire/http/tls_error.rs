@@ -32,7 +32,7 @@ pub(super) fn problem(error: &Error) -> ReachProblem {
 }
 
 /// Describes a TLS error.
-pub(crate) fn words(error: &Error) -> String {
+pub(crate) fn describe(error: &Error) -> String {
     let words = match error {
         Error::InvalidCertificate(problem) => return of_certificate(problem),
         Error::AlertReceived(alert) => return of_alert(*alert),
@@ -211,7 +211,7 @@ mod tests {
             ),
             (Error::BadMaxFragmentSize, "TLS failed"),
         ] {
-            let said = words(&error);
+            let said = describe(&error);
             assert!(said.contains(expected), "{error:?}: {said}");
             // No Rust identifiers.
             let is_camel = |word: &str| word.chars().skip(1).any(char::is_uppercase);
@@ -225,7 +225,7 @@ mod tests {
         let wrong = |presented: &[&str]| {
             let expected = ServerName::try_from("a.example").unwrap();
             let presented = presented.iter().map(|name| (*name).to_owned()).collect();
-            words(&CertificateError::NotValidForNameContext { expected, presented }.into())
+            describe(&CertificateError::NotValidForNameContext { expected, presented }.into())
         };
         assert_eq!(wrong(&[]), "names no host; expected a.example");
         let one = wrong(&[r#"DnsName("b.example")"#]);

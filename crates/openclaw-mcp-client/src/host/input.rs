@@ -154,7 +154,7 @@ mod tests {
     use rmcp::model::ProtocolVersion;
 
     use super::*;
-    use crate::connection::client::{Elicitor, Host, Sampler};
+    use crate::host::{Elicitor, Host, Sampler};
 
     /// A user who never answers.
     struct Absent;

@@ -89,7 +89,7 @@ impl ServerCalls {
         if occasion.calls.is_empty() {
             return std::future::pending().await;
         }
-        let _question = PausedTimeout::of(self);
+        let _question = PausedTimeout::new(self);
         loop {
             // Registered before the check: a call that ends after it wakes this task.
             let ended = self.ended.notified();
@@ -110,7 +110,7 @@ impl ServerCalls {
 struct PausedTimeout<'a>(&'a ServerCalls);
 
 impl<'a> PausedTimeout<'a> {
-    fn of(work: &'a ServerCalls) -> Self {
+    fn new(work: &'a ServerCalls) -> Self {
         work.calls().questions += 1;
         Self(work)
     }

@@ -24,7 +24,7 @@ use super::queue::WriteQueue;
 const BUSY: Duration = Duration::from_secs(1);
 
 /// The transport of `rmcp`. It owns the connection: dropping it closes both lanes.
-pub struct SlowLane {
+pub struct RmcpPipe {
     queue: Arc<WriteQueue>,
     from_server: mpsc::Receiver<Queued>,
     tasks: [JoinHandle<()>; 3],
@@ -35,7 +35,7 @@ pub struct SlowLane {
     is_stuck: bool,
 }
 
-impl SlowLane {
+impl RmcpPipe {
     pub(super) fn new(
         queue: Arc<WriteQueue>,
         from_server: mpsc::Receiver<Queued>,
@@ -48,7 +48,7 @@ impl SlowLane {
     /// Replays a handshake response when `rmcp` sends the same request, so that the server receives
     /// it only once.
     pub(crate) fn with_handshake(mut self, handshake: Option<HandshakeResponse>) -> Self {
-        self.replay = Replay::of(handshake);
+        self.replay = Replay::new(handshake);
         self
     }
 
@@ -96,13 +96,13 @@ fn push(queue: &WriteQueue, message: &TxJsonRpcMessage<RoleClient>) -> serde_jso
     Ok(())
 }
 
-impl std::fmt::Debug for SlowLane {
+impl std::fmt::Debug for RmcpPipe {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SlowLane").field("closed", &self.queue.closed()).finish_non_exhaustive()
+        f.debug_struct("RmcpPipe").field("closed", &self.queue.closed()).finish_non_exhaustive()
     }
 }
 
-impl Transport<RoleClient> for SlowLane {
+impl Transport<RoleClient> for RmcpPipe {
     type Error = io::Error;
 
     fn send(
@@ -153,7 +153,7 @@ impl Transport<RoleClient> for SlowLane {
     }
 }
 
-impl Drop for SlowLane {
+impl Drop for RmcpPipe {
     fn drop(&mut self) {
         self.queue.close(Closed::ByUs);
         // The writer stops once it has written the buffer; the reader would wait for the server.

@@ -32,7 +32,9 @@ const KEEP_ALIVE_PROBES: u32 = 3;
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
 /// Creates the client of a server and the target of its requests.
-pub(super) async fn make(plan: &RemotePlan) -> Result<(HttpClient, RequestTarget), RemoteError> {
+pub(super) async fn client_and_target(
+    plan: &RemotePlan,
+) -> Result<(HttpClient, RequestTarget), RemoteError> {
     let url = userinfo::without(plan.config.url.expose());
     let headers = default_headers(plan)?;
     let proxy = proxy(plan)?;
