@@ -99,12 +99,11 @@ impl Connection {
 
     /// Returns the result, or fails if it still requests input.
     pub(super) fn complete(&self, result: Json) -> Result<Json, CallError> {
-        match self.is_incomplete(result.get()) {
-            true => {
-                Err(CallError::AskedFor("input repeatedly without returning a result".to_owned()))
-            }
-            false => Ok(result),
+        if self.is_incomplete(result.get()) {
+            let what = "input repeatedly without returning a result".to_owned();
+            return Err(CallError::AskedFor(what));
         }
+        Ok(result)
     }
 
     /// Returns whether a result requests input. Cheap for complete results, which are not parsed.

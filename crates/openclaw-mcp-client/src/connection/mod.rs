@@ -201,13 +201,11 @@ impl Connection {
         if asks {
             result = self.asked_back(call, result, limits, watcher).await?;
         }
-        match self.may_be_task(result.get()) {
-            false => Ok(result),
-            true => {
-                let called = FollowedTask { started, limits, watcher, work: call.work };
-                self.settled(result, called).await
-            }
+        if !self.may_be_task(result.get()) {
+            return Ok(result);
         }
+        let called = FollowedTask { started, limits, watcher, work: call.work };
+        self.settled(result, called).await
     }
 
     /// Returns a way to start calls without a future, if there is room for one.

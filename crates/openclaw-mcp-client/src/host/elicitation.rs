@@ -130,10 +130,10 @@ pub fn visitable(url: &str) -> Result<Url, &'static str> {
         }
         _ => return Err("an elicitation with a `url` that is not https"),
     }
-    match url.username().is_empty() && url.password().is_none() {
-        true => Ok(url),
-        false => Err("an elicitation with a user name or a password in its `url`"),
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("an elicitation with a user name or a password in its `url`");
     }
+    Ok(url)
 }
 
 #[cfg(test)]

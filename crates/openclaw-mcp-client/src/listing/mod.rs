@@ -230,10 +230,10 @@ pub(crate) fn read_safely<T: ListedEntry>(
     entry: &RawValue,
     redactor: &Redactor,
 ) -> Result<T, Dropped> {
-    match redacted::gives_away(entry.get(), redactor) {
-        true => Err(Dropped::new(UNNAMED, CREDENTIAL)),
-        false => T::read(entry),
+    if redacted::gives_away(entry.get(), redactor) {
+        return Err(Dropped::new(UNNAMED, CREDENTIAL));
     }
+    T::read(entry)
 }
 
 /// The error for a list whose first page is invalid.

@@ -147,10 +147,10 @@ fn redacted<'a>(json: &'a str, redactor: &Redactor, extent: Extent) -> Cow<'a, s
         return plain;
     }
     match serde_json::from_str::<Value>(json) {
-        Ok(mut value) => match redact(&mut value, redactor, extent) {
-            true => value.to_string().into(),
-            false => json.into(),
-        },
+        Ok(mut value) => {
+            let is_changed = redact(&mut value, redactor, extent);
+            if is_changed { value.to_string().into() } else { json.into() }
+        }
         // Nested too deeply, or invalid. The redacted text may be invalid, too, and is then dropped.
         Err(_) => plain,
     }

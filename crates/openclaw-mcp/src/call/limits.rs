@@ -30,9 +30,10 @@ pub(crate) fn check_limit(
     now: Instant,
     options: CallOptions<'_>,
 ) -> Result<(), String> {
-    let checked = match options.unlimited || options.relay.is_some() {
-        false => server.limiter.check(now),
-        true => server.limiter.check_pause(now),
+    let checked = if options.unlimited || options.relay.is_some() {
+        server.limiter.check_pause(now)
+    } else {
+        server.limiter.check(now)
     };
     checked.map_err(|wait| limited(server.name().as_str(), wait))
 }

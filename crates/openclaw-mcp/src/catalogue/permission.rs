@@ -43,10 +43,8 @@ impl FleetMember {
     /// listed.
     pub(crate) fn relayed_resource_rule(&self, uri: &str) -> ApprovalRule {
         let inventory = self.server.cache().inventory();
-        match inventory.templates.iter().any(|template| fits(&template.uri_template, uri)) {
-            true => self.rule(),
-            false => self.resource_rule(uri),
-        }
+        let fits_one = inventory.templates.iter().any(|it| fits(&it.uri_template, uri));
+        if fits_one { self.rule() } else { self.resource_rule(uri) }
     }
 
     /// Whether a prompt may be used.

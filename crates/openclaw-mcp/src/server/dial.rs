@@ -192,9 +192,10 @@ impl ServerDial {
                 let DialContext { resolver, environment, .. } = &self.context;
                 let launch = launch(&stdio, resolver, environment).await;
                 let launch = launch.map_err(|error| DialError::Failed(secret_failed(&error)))?;
-                self.start(launch).await.map_err(|error| match error.is_lasting() {
-                    true => DialError::Broken(error.into()),
-                    false => DialError::Failed(error.into()),
+                self.start(launch).await.map_err(|error| {
+                    let is_lasting = error.is_lasting();
+                    let error = ServerError::from(error);
+                    if is_lasting { DialError::Broken(error) } else { DialError::Failed(error) }
                 })
             }
             Transport::Http(http) => Box::pin(self.reach(http)).await,

@@ -126,20 +126,19 @@ impl Server {
         let lazy = common.start.waits(key, upkeep.lazy);
         // Before its first connection, only a lazy server offers tools (from the cache on disk), or
         // one that replaces another (from its predecessor).
-        let Remembered { manner, inventory } = match lazy {
-            true => memory.recall(),
-            false => {
-                // Clients of the hub get it before the server has started.
-                let introduced = || match common.context.host.downstream {
-                    Some(_) => memory.recall_introduction(),
-                    None => ServerIntroduction::default(),
-                };
-                let inventory = match inventory {
-                    Some(predecessors) => Inventory::clone(&predecessors),
-                    None => Inventory { introduction: introduced(), ..Inventory::default() },
-                };
-                Remembered { manner: memory.recall_manner(), inventory }
-            }
+        let Remembered { manner, inventory } = if lazy {
+            memory.recall()
+        } else {
+            // Clients of the hub get it before the server has started.
+            let introduced = || match common.context.host.downstream {
+                Some(_) => memory.recall_introduction(),
+                None => ServerIntroduction::default(),
+            };
+            let inventory = match inventory {
+                Some(predecessors) => Inventory::clone(&predecessors),
+                None => Inventory { introduction: introduced(), ..Inventory::default() },
+            };
+            Remembered { manner: memory.recall_manner(), inventory }
         };
         let trouble = memory.trouble();
         let series = common.metrics.server(key);

@@ -100,9 +100,9 @@ async fn send(
 /// Waits for a deadline. Unlike the timer alone, this does not depend on whether the runtime has
 /// looked at its timers since, which a busy one does only now and then.
 async fn due(timer: &mut Pin<&mut Sleep>) {
-    poll_fn(|context| match Instant::now() >= timer.deadline() {
-        true => Poll::Ready(()),
-        false => timer.as_mut().poll(context),
+    poll_fn(|context| {
+        let is_due = Instant::now() >= timer.deadline();
+        if is_due { Poll::Ready(()) } else { timer.as_mut().poll(context) }
     })
     .await;
 }

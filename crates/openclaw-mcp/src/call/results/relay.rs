@@ -59,10 +59,7 @@ pub(crate) fn relayed(
         return not_a_result();
     }
     let is_error = is_error(raw.as_ref());
-    let json = match wraps {
-        false => Ok(String::from(raw)),
-        true => wrapped(raw, kind, renderer),
-    };
+    let json = if wraps { wrapped(raw, kind, renderer) } else { Ok(String::from(raw)) };
     let json = match json {
         Ok(json) => json,
         Err(WrapError::NotAResult) => return not_a_result(),
@@ -81,10 +78,7 @@ pub(crate) fn raw_error(error: &CallError, source: &Source, wraps: bool) -> Opti
     if !raw.get().starts_with('{') {
         return None;
     }
-    let json = match wraps {
-        false => Some(raw.get().to_owned()),
-        true => wrapped_error(raw.get(), source),
-    };
+    let json = if wraps { wrapped_error(raw.get(), source) } else { Some(raw.get().to_owned()) };
     json.map(RawReply::Error)
 }
 

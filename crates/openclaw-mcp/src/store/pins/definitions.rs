@@ -88,10 +88,11 @@ impl Pins {
                 let definition = Definition::new(tool);
                 let is_small = serde_json::to_vec(&definition)?.len() <= MAX_DEFINITION;
                 let value = serde_json::to_value(&definition)?;
-                match is_small {
-                    true => kept.insert(tool.name.clone(), value),
-                    false => kept.remove(&tool.name),
-                };
+                if is_small {
+                    kept.insert(tool.name.clone(), value);
+                } else {
+                    kept.remove(&tool.name);
+                }
             }
             let text = serde_json::to_vec(&kept)?;
             if text.len() > MAX_FILE {
