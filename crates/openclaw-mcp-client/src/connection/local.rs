@@ -150,7 +150,8 @@ pub async fn open(plan: LocalOptions, guard: &Guard) -> Result<Connection, Local
     let deadline = Instant::now() + plan.timeout;
     let (mut process, pipes) = ServerProcess::spawn(&plan.launch, guard)?;
     let stderr = Stderr::read(plan.server.clone(), pipes.stderr, plan.log.clone());
-    let (redactor, traffic) = (plan.log.redactor(), plan.traffic.clone());
+    let redactor = plan.log.redactor();
+    let traffic = plan.traffic.clone();
     let opened = wire::open(&plan.server, redactor, pipes.stdin, pipes.stdout, traffic);
     let (lane, slow) = opened
         .map_err(|cause| SpawnError::Other { program: plan.launch.program.clone(), cause })?;
@@ -252,7 +253,8 @@ impl FailedHandshake {
     /// An unknown version, which could be misinterpreted.
     fn speaks(version: &str, log: &ServerLog) -> Self {
         let known: Vec<_> = ProtocolVersion::KNOWN_VERSIONS.iter().map(|it| it.as_str()).collect();
-        let (version, known) = (log.clean(version, 40), known.join(", "));
+        let version = log.clean(version, 40);
+        let known = known.join(", ");
         Self {
             cause: format!("unsupported protocol version `{version}` (supported: {known})"),
             is_answer: true,

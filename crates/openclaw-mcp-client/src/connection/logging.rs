@@ -46,7 +46,8 @@ impl Connection {
         match self.request("logging/setLevel", params, limits).await {
             Ok(_) => *known = Some(level),
             Err(error) => {
-                let (server, level) = (self.client.server(), level.as_str());
+                let server = self.client.server();
+                let level = level.as_str();
                 tracing::warn!(server, level, %error, "cannot set the log level");
             }
         }

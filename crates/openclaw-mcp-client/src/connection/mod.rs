@@ -136,8 +136,10 @@ impl Connection {
             Meta::new(&meta)
         });
         let peer = rmcp.peer().clone();
-        let (subscribed, rmcp) = (Mutex::default(), Mutex::new(Some(rmcp)));
-        let (followed, log_level) = (watch::Sender::default(), Mutex::default());
+        let subscribed = Mutex::default();
+        let rmcp = Mutex::new(Some(rmcp));
+        let followed = watch::Sender::default();
+        let log_level = Mutex::default();
         let interruptions = lane.interruptions();
         let cancellations = Cancellations::default();
         Self {

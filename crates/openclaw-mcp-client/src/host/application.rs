@@ -135,7 +135,8 @@ pub struct Host {
 
 impl std::fmt::Debug for Host {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (elicitor, sampler) = (self.elicitor.is_some(), self.sampler.is_some());
+        let elicitor = self.elicitor.is_some();
+        let sampler = self.sampler.is_some();
         let mut shown = f.debug_struct("Host");
         shown.field("elicitor", &elicitor).field("sampler", &sampler);
         shown.field("downstream", &self.downstream.is_some());

@@ -44,7 +44,8 @@ impl ServerCalls {
         let call = match calls.last.as_ref().filter(is_same) {
             Some(last) => Arc::clone(last),
             None => {
-                let (agent, session) = (agent.to_owned(), session.map(str::to_owned));
+                let agent = agent.to_owned();
+                let session = session.map(str::to_owned);
                 Arc::clone(calls.last.insert(Arc::new(CallInProgress { agent, session })))
             }
         };

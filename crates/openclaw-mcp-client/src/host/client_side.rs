@@ -83,12 +83,17 @@ struct Followed {
 impl ClientSide {
     /// Creates our side for a server; neither sampling nor roots are declared to it.
     pub fn new(server: &str, host: Host) -> Self {
-        let (server, config) = (server.to_owned(), host.config(false, false));
+        let server = server.to_owned();
+        let config = host.config(false, false);
         let changes = watch::Sender::new(Changes::default());
-        let (work, lane, updates) = (ServerCalls::default(), OnceLock::new(), Mutex::default());
+        let work = ServerCalls::default();
+        let lane = OnceLock::new();
+        let updates = Mutex::default();
         let logs = LogLimit::default();
         let shared = Arc::new(Shared { server, host, work, lane, changes, logs, updates });
-        let (offers_sampling, roots, log_level) = (false, Vec::new(), None);
+        let offers_sampling = false;
+        let roots = Vec::new();
+        let log_level = None;
         Self { config, users: Users::default(), offers_sampling, roots, log_level, shared }
     }
 

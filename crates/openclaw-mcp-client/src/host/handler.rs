@@ -209,7 +209,8 @@ mod tests {
 
     #[test]
     fn log_messages_are_limited_and_the_omitted_ones_are_counted() {
-        let (logs, now) = (LogLimit::default(), Instant::now());
+        let logs = LogLimit::default();
+        let now = Instant::now();
         let logged = (0..10_000).filter(|_| logs.check(now).is_some()).count();
         assert_eq!(logged, usize::try_from(LOGS_PER_MINUTE).unwrap());
         assert_eq!(logs.check(now + Duration::from_secs(60)), Some(10_000 - logged as u64));

@@ -66,7 +66,8 @@ impl ClientSide {
             return ElicitResult::new(ElicitationAction::Decline);
         };
         let Elicitation { message, wanted, id } = asked;
-        let (server, occasion) = (self.shared.server.clone(), self.shared.work.about(work));
+        let server = self.shared.server.clone();
+        let occasion = self.shared.work.about(work);
         let calls = occasion.callers.clone();
         let question = ElicitationRequest { server, calls, message, wanted, id };
         let _thinking = self.thinking();

@@ -170,7 +170,8 @@ pub async fn list<T: ListedEntry>(
     let mut listing = Listing::default();
     let mut cursors = BTreeSet::new();
     let mut cursor: Option<String> = None;
-    let (mut looked_at, mut bytes) = (0, 0);
+    let mut looked_at = 0;
+    let mut bytes = 0;
     for number in 0..MAX_PAGES {
         let answer = lane.request(T::METHOD, &params(cursor.as_deref(), meta), limits).await?;
         bytes += answer.get().len();

@@ -90,9 +90,12 @@ impl<'de> Visitor<'de> for Entry {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ListedTool, A::Error> {
-        let (mut name, mut input_schema) = (None, None);
-        let (mut title, mut description) = (None, None);
-        let (mut hints, mut other) = (Hints::default(), OtherMembers::default());
+        let mut name = None;
+        let mut input_schema = None;
+        let mut title = None;
+        let mut description = None;
+        let mut hints = Hints::default();
+        let mut other = OtherMembers::default();
         let mut task_support = TaskSupport::default();
         while let Some(Key(key)) = map.next_key()? {
             match &*key {

@@ -189,8 +189,10 @@ impl PendingCalls {
     /// Completes the calls that have timed out; the futures that wait for them then close them. Returns
     /// the time of the next check, and closes and returns the calls that no future waits for.
     pub(super) fn expire(&mut self, now: Instant) -> (Option<Instant>, Vec<Expired>) {
-        let (asked, answered) = (self.asked, self.answered);
-        let (mut next_look, mut expired) = (None, Vec::new());
+        let asked = self.asked;
+        let answered = self.answered;
+        let mut next_look = None;
+        let mut expired = Vec::new();
         for slot in &mut self.slots {
             let Some(waiting) = slot else { continue };
             let progress = waiting.last_progress(asked, answered, now);
@@ -199,7 +201,8 @@ impl PendingCalls {
             };
             if due.at <= now {
                 let Some(left) = due.limits.left(due.started, progress, now) else {
-                    let (id, after) = (waiting.id, now.saturating_duration_since(due.started));
+                    let id = waiting.id;
+                    let after = now.saturating_duration_since(due.started);
                     match waiting.waiter.take() {
                         Some(Waiter::Future(answer)) => {
                             let _ = answer.send(Err(Fault::TimedOut(after)));

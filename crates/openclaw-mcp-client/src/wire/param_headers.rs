@@ -44,7 +44,8 @@ impl ParamHeader {
     /// If the header is missing, present twice, badly encoded or different.
     pub fn check(&self, arguments: &Value, headers: &HeaderMap) -> Result<(), String> {
         let Some((expected, number)) = self.argument(arguments) else { return Ok(()) };
-        let (name, argument) = (&self.name, self.path.join("."));
+        let name = &self.name;
+        let argument = self.path.join(".");
         let mut values = headers.get_all(name).iter();
         let value = match (values.next(), values.next()) {
             (Some(value), None) => value.to_str().ok().and_then(decoded),
@@ -298,7 +299,8 @@ mod tests {
             }
             marked.iter().try_for_each(|header| header.check(arguments, &map))
         };
-        let (a, n) = ("mcp-param-a", "mcp-param-n");
+        let a = "mcp-param-a";
+        let n = "mcp-param-n";
         for (arguments, sent) in [
             (json!({ "a": "Hello" }), &[(a, "Hello")][..]),
             (json!({ "a": "Hello" }), &[(a, "=?base64?SGVsbG8=?=")]),

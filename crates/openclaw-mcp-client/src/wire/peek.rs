@@ -116,7 +116,8 @@ pub(super) fn number(id: &RawValue) -> Option<u64> {
 /// Returns the id and the result of a response that has no other members. `None` means that the
 /// line must be parsed in full.
 fn usual_answer(line: &str) -> Option<(CallId, JsonRef<'_>)> {
-    let (mut id, mut result) = (None, None);
+    let mut id = None;
+    let mut result = None;
     let mut walk = JsonCursor::over(line);
     walk.members(|walk, name| match name {
         "jsonrpc" => walk.string().map(drop),

@@ -136,7 +136,8 @@ impl Lines {
             }
             Err(error) => return Err(broken(&error)),
         }
-        let (delivered, mut lines) = (self.start, 0);
+        let delivered = self.start;
+        let mut lines = 0;
         let line_break = |buffer: &[u8], from: usize| memchr::memchr(b'\n', &buffer[from..]);
         while let Some(at) = line_break(&self.buffer, self.searched) {
             let end = self.searched + at;

@@ -69,18 +69,21 @@ impl DirectCall {
         }
         let lane = connection.direct()?;
         let relays_input = meta.is_some() && connection.may_ask_back();
-        let (work, running) = (None, None);
+        let work = None;
+        let running = None;
         Some(Box::new(Self { tool, live, lane, wraps, relays_input, work, running }))
     }
 
     /// Converts a result. A large one, and one that is not the end of the call, is left to a task.
     fn read(mut self: Box<Self>, call: u64, raw: JsonRef<'_>, now: Instant) {
         let Some(Running { started, .. }) = &self.running else { return };
-        let (length, duration) = (raw.get().len(), now.saturating_duration_since(*started));
+        let length = raw.get().len();
+        let duration = now.saturating_duration_since(*started);
         let raw = redacted::result(JsonCow::Borrowed(raw), self.lane.redactor());
         let is_final = self.live.connection().is_final(raw.as_ref().get(), self.relays_input);
         if !is_final || !send::is_quick(self.wraps, length) {
-            let (raw, lane) = (Json::from(raw), self.lane.clone());
+            let raw = Json::from(raw);
+            let lane = self.lane.clone();
             return lane.go_on(call, self.rest(call, raw, is_final));
         }
         let renderer = self.tool.renderer();
@@ -92,12 +95,17 @@ impl DirectCall {
     /// The rest of a call with this result.
     async fn rest(mut self: Box<Self>, call: u64, raw: Json, is_final: bool) {
         let Some(Running { started, again, .. }) = &mut self.running else { return };
-        let (started, again, work) = (*started, again.take(), self.work);
+        let started = *started;
+        let again = again.take();
+        let work = self.work;
         // Nothing of this is borrowed across an `await`: the receiver of the result is not `Sync`.
-        let (tool, live, relay) = (Arc::clone(&self.tool), Arc::clone(&self.live), self.relay());
+        let tool = Arc::clone(&self.tool);
+        let live = Arc::clone(&self.live);
+        let relay = self.relay();
         let result = match &again {
             Some(again) if !is_final => {
-                let (connection, limits) = (live.connection(), tool.member.limits);
+                let connection = live.connection();
+                let limits = tool.member.limits;
                 let meta = connection.meta_with(&again.extra, again.log_level.as_deref());
                 let trace = again.trace.as_ref();
                 let call = request(&tool, &meta, &again.arguments, trace, work);
@@ -171,7 +179,8 @@ impl Ready for DirectCall {
         let connection = self.live.connection();
         send::describe(call.span, connection);
         let work = connection.client().begin_work(call.agent, call.session);
-        let (arguments, trace) = (call.arguments.raw(), call.span.context());
+        let arguments = call.arguments.raw();
+        let trace = call.span.context();
         let (theirs, extra, log_level) = match call.options.relay {
             Some(relay) => (relay.meta.filter(|_| self.relays_input), relay.extra, relay.log_level),
             None => (None, "", None),
@@ -183,7 +192,8 @@ impl Ready for DirectCall {
             trace: trace.cloned(),
         });
         (self.work, self.running) = (work, Some(Running { started: call.started, done, again }));
-        let (lane, limits) = (self.lane.clone(), self.tool.member.limits);
+        let lane = self.lane.clone();
+        let limits = self.tool.member.limits;
         lane.start(limits, call.started, self, |it, frame| {
             let connection = it.live.connection();
             let meta = match theirs {

@@ -371,7 +371,8 @@ async fn ask(
             BTreeMap::from([("name", named), ("arguments", call.arguments.raw().to_owned())])
         }
     };
-    let (relay, trace) = (call.options.relay, call.span.context());
+    let relay = call.options.relay;
+    let trace = call.span.context();
     send::describe(call.span, connection);
     let answer = connection.relay_request(kind.method(), params, limits, relay, trace).await;
     let duration = started.elapsed();
@@ -379,7 +380,8 @@ async fn ask(
     let outcome = match answer {
         Ok(raw) => {
             server.was_let_in();
-            let (spill, wraps) = (services.spill.clone(), relay.map(|relay| relay.wraps));
+            let spill = services.spill.clone();
+            let wraps = relay.map(|relay| relay.wraps);
             let reply = match relay {
                 Some(Relay { shows_pages: true, .. }) if app::is_page(&what) => kind.page(),
                 _ => kind.reply(),
@@ -387,7 +389,8 @@ async fn ask(
             // Also the file of a skill, whose front matter is parsed by a library.
             let is_large = raw.get().len() >= LARGE || skill.is_some();
             let is_skill = skill.is_some();
-            let (name, what) = (name.to_owned(), what.to_owned());
+            let name = name.to_owned();
+            let what = what.to_owned();
             let reading = move || {
                 if let Some(Err(refused)) =
                     skill.map(|skill| skills::check(&skill, &what, &raw, &name))
@@ -396,8 +399,8 @@ async fn ask(
                 }
                 let spill = spill.as_deref();
                 if let Some(wraps) = wraps {
-                    let (raw, renderer) =
-                        (JsonCow::Owned(raw), JsonRenderer::new(kind.source(&name, &what)));
+                    let raw = JsonCow::Owned(raw);
+                    let renderer = JsonRenderer::new(kind.source(&name, &what));
                     return results::relayed(raw, reply, &renderer, wraps, duration);
                 }
                 match kind {

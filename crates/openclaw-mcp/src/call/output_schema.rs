@@ -53,7 +53,8 @@ impl OutputViolation {
         if details.failure.is_some() {
             return;
         }
-        let (server, tool) = (details.server.as_deref().unwrap_or_default(), &details.tool);
+        let server = details.server.as_deref().unwrap_or_default();
+        let tool = &details.tool;
         let named = named(server);
         let (words, violations) = match self {
             Self::Missing => (

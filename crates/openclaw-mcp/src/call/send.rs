@@ -42,7 +42,8 @@ pub(crate) fn call<'a>(
     call: ToolCall<'a>,
 ) -> impl Future<Output = Executed> + Send + 'a {
     async move {
-        let (member, server) = (&*tool.member, tool.server());
+        let member = &*tool.member;
+        let server = tool.server();
         let origin = ResponseOrigin::of(tool.source());
         let usable = match usable(member, call.options.client).await {
             Ok(usable) => usable,
@@ -59,7 +60,8 @@ pub(crate) fn call<'a>(
         }
         let live = &usable.live;
         let started = if usable.has_waited { Instant::now() } else { call.started };
-        let (limits, watcher) = (limits(call.options, member), call.options.watcher);
+        let limits = limits(call.options, member);
+        let watcher = call.options.watcher;
         let connection = live.connection();
         describe(call.span, connection);
         let at_work = connection.client().working_for(call.agent, call.session);
@@ -174,8 +176,10 @@ pub(super) async fn read_result(
         let read = move || results::relayed(raw, ReplyKind::Call, &renderer, wraps, duration);
         return if is_quick { read() } else { elsewhere(read).await };
     }
-    let (source, limits) = (Arc::clone(tool.source()), result_limits(options, &tool.member));
-    let (spill, schema) = (tool.services.spill.as_ref(), tool.output_schema());
+    let source = Arc::clone(tool.source());
+    let limits = result_limits(options, &tool.member);
+    let spill = tool.services.spill.as_ref();
+    let schema = tool.output_schema();
     if raw.get().len() < LARGE {
         return read_now(
             raw,
@@ -186,7 +190,8 @@ pub(super) async fn read_result(
             duration,
         );
     }
-    let (spill, schema) = (spill.cloned(), schema.cloned());
+    let spill = spill.cloned();
+    let schema = schema.cloned();
     elsewhere(move || read_now(raw, source, limits, spill.as_deref(), schema.as_deref(), duration))
         .await
 }

@@ -114,7 +114,8 @@ impl CatalogueTool {
 
     /// Where its calls are counted: looked up once.
     pub(crate) fn series(&self) -> Option<&Arc<CallSeries>> {
-        let (server, tool) = (self.server().name().as_str(), self.listed.name.as_str());
+        let server = self.server().name().as_str();
+        let tool = self.listed.name.as_str();
         let series = || self.services.metrics.calls(SOURCE, server, tool);
         self.series.get_or_init(series).as_ref()
     }
@@ -155,7 +156,8 @@ impl CatalogueTool {
         let make_and_tell = || {
             let made = make();
             if let Err(reason) = &made {
-                let (server, name) = (self.server().name(), &self.spec.name);
+                let server = self.server().name();
+                let name = &self.spec.name;
                 tracing::warn!(%server, tool = %name, %reason, "tool cannot be offered");
             }
             made

@@ -173,7 +173,8 @@ mod tests {
 
     #[test]
     fn names_that_collide_all_get_a_hash_whatever_their_order() {
-        let (one, two) = (raw("a_b", "c"), raw("a", "b_c"));
+        let one = raw("a_b", "c");
+        let two = raw("a", "b_c");
         let forth = names(TEMPLATE, [one, two]);
         let back = names(TEMPLATE, [two, one]);
         assert_eq!(forth, back);
@@ -193,7 +194,8 @@ mod tests {
             let names = super::names("{tool}", tools.iter().copied(), &claims);
             tools.iter().map(|tool| names[tool].name.to_string()).collect::<Vec<_>>()
         };
-        let (one, two) = (raw("one", "read"), raw("two", "read"));
+        let one = raw("one", "read");
+        let two = raw("two", "read");
         assert_eq!(named(&[one]), ["read"]);
         let both = named(&[one, two]);
         assert!(both.iter().all(|name| name.starts_with("read_")), "{both:?}");
@@ -206,7 +208,8 @@ mod tests {
     fn a_name_that_is_too_long_is_cut_and_stays_unique() {
         let long = "x".repeat(300);
         let other = format!("{long}y");
-        let (one, two) = (raw("s", &long), raw("s", &other));
+        let one = raw("s", &long);
+        let two = raw("s", &other);
         let names = names(TEMPLATE, [one, two]);
         assert_eq!(names[&one].name.as_str().len(), 64);
         assert_ne!(names[&one], names[&two]);

@@ -62,7 +62,8 @@ pub fn fits(template: &str, uri: &str) -> bool {
     let (Some(start), Some(end)) = (template.find('{'), template.rfind('}')) else {
         return template == uri;
     };
-    let (before, after) = (&template[..start], &template[end + 1..]);
+    let before = &template[..start];
+    let after = &template[end + 1..];
     uri.strip_prefix(before).is_some_and(|rest| rest.ends_with(after))
 }
 

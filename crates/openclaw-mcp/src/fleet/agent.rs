@@ -219,7 +219,8 @@ impl AgentTools {
     /// it would have here. Returns the server and the reason.
     pub fn left_out(&self, name: &str) -> Option<(String, LeftOut)> {
         self.members.iter().find_map(|member| {
-            let (key, prefix) = (member.server.name().as_str(), member.prefix());
+            let key = member.server.name().as_str();
+            let prefix = member.prefix();
             let inventory = member.server.cache().inventory();
             let is_meant = |it: &&LeftOut| {
                 let raw = RawTool { server: key, prefix, tool: &it.name };
@@ -329,7 +330,8 @@ pub fn statuses_at_rest(agent: &AgentConfig, catalogue: &Path) -> Vec<ServerStat
     let enabled = agent.mcp.servers.iter().filter(|(_, config)| config.enabled);
     let idle = enabled.map(|(name, config)| {
         let (transport, target) = reached_by(&config.connection);
-        let (name, auth) = (name.to_string(), auth(&config.connection));
+        let name = name.to_string();
+        let auth = auth(&config.connection);
         let memory = Memory::of(catalogue, &name, &config.connection);
         let had = memory.recall().inventory;
         let trouble = memory.trouble().read();

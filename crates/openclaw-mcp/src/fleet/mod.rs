@@ -132,7 +132,8 @@ impl Fleet {
             metrics: setup.services.metrics.clone(),
             places: per_client::places(),
         };
-        let (services, only) = (Arc::new(setup.services), setup.agent);
+        let services = Arc::new(setup.services);
+        let only = setup.agent;
         let config = of_agent(config, only.as_deref());
         let crew = ReloadPlan::first(&config, &common, &services);
         let fleet = Arc::new(Self {

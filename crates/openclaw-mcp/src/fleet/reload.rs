@@ -177,7 +177,8 @@ impl<'a> Base<'a> {
                 .collect(),
             inventory: wanted.replaces.as_ref().map(|server| server.cache().inventory()),
         };
-        let (name, connection) = (wanted.name.clone(), wanted.connection.clone());
+        let name = wanted.name.clone();
+        let connection = wanted.connection.clone();
         let upkeep = wanted.upkeep.clone();
         Arc::new(Server::start(name, connection, upkeep, predecessors, self.common))
     }

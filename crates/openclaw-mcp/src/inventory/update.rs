@@ -142,7 +142,8 @@ impl<T> ReadList<T> {
     fn new(server: &str, kind: ListedKind, listing: Listing<T>) -> Self {
         let Listing { entries, dropped, more_dropped, cut } = listing;
         for dropped in dropped.iter().take(MAX_LINES) {
-            let (name, reason) = (&dropped.name, &dropped.reason);
+            let name = &dropped.name;
+            let reason = &dropped.reason;
             tracing::warn!(%server, %name, %reason, "skipped an unusable {kind}");
         }
         let untold = dropped.len().saturating_sub(MAX_LINES) + more_dropped;

@@ -71,9 +71,11 @@ impl InventoryCache {
         memory: Memory,
     ) -> Self {
         let inventory = ArcSwap::from_pointee(inventory);
-        let (turn, memory) = (Mutex::new(()), Arc::new(memory));
+        let turn = Mutex::new(());
+        let memory = Arc::new(memory);
         let is_own = AtomicBool::new(is_own);
-        let (server, series) = (server.to_owned(), None);
+        let server = server.to_owned();
+        let series = None;
         Self { server, inventory, is_own, turn, revision, memory, series }
     }
 
@@ -147,7 +149,8 @@ impl InventoryCache {
 
     /// Writes the inventory to disk for the next run, a large one on a blocking thread.
     pub(crate) async fn remember(&self, manner: KnownProtocol) {
-        let (memory, inventory) = (Arc::clone(&self.memory), self.inventory());
+        let memory = Arc::clone(&self.memory);
+        let inventory = self.inventory();
         // A small one is written faster than a thread is started.
         if inventory.is_small() {
             return memory.keep(manner, &inventory);

@@ -229,7 +229,8 @@ impl ServerDial {
                 if context.prompt.is_none() && host.elicitor.is_some() {
                     context.prompt = Some(Arc::new(client.clone()));
                 }
-                let (context, series) = (&context, self.series.as_ref());
+                let context = &context;
+                let series = self.series.as_ref();
                 let made =
                     remote::authorizer(&self.name, &config, context, resolver, &network, series);
                 made.await.map_err(|error| DialError::Failed(error.into()))?
@@ -369,7 +370,8 @@ impl From<RemoteError> for ServerError {
             | RemoteError::UnknownVersion { .. }
             | RemoteError::Refused { .. } => "invalid response",
         };
-        let (message, hint) = (error.to_string(), error.hint());
+        let message = error.to_string();
+        let hint = error.hint();
         Self { message, hint, gist: Some(gist), ..Self::default() }
     }
 }
@@ -410,7 +412,8 @@ impl From<LocalConnectError> for ServerError {
             LocalConnectError::TimedOut { .. } => "timed out",
             LocalConnectError::Refused { .. } => "invalid response",
         };
-        let (hint, last_lines) = (hint.map(str::to_owned), words.last_lines);
+        let hint = hint.map(str::to_owned);
+        let last_lines = words.last_lines;
         Self { message, hint, last_lines, gist: Some(gist) }
     }
 }

@@ -51,7 +51,9 @@ impl EventChannel {
         server: &str,
         users: &Users,
     ) -> impl Fn(StateChange<'_>) + Send + use<> {
-        let (events, server, users) = (self.clone(), server.to_owned(), users.clone());
+        let events = self.clone();
+        let server = server.to_owned();
+        let users = users.clone();
         move |change: StateChange<'_>| {
             let event = ServerEvent {
                 server: server.clone(),

@@ -118,7 +118,8 @@ impl Server {
             ));
         };
         let upkeep = on_use(self.upkeep.borrow().clone());
-        let (name, connection) = (self.name.clone(), self.connection.clone());
+        let name = self.name.clone();
+        let connection = self.connection.clone();
         let none = Predecessors::default();
         let common = SharedContext {
             // What is listed, reported and logged is that of the shared connection.

@@ -98,7 +98,8 @@ where
     C::Future: Send,
 {
     Box::new(move || {
-        let (mut connector, to) = (connector.clone(), to.clone());
+        let mut connector = connector.clone();
+        let to = to.clone();
         Box::pin(async move {
             std::future::poll_fn(|cx| connector.poll_ready(cx)).await?;
             Ok(Box::new(connector.call(to).await?) as Box<dyn Stream>)

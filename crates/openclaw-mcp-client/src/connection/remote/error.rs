@@ -144,7 +144,8 @@ pub enum RemoteError {
 impl RemoteError {
     /// Creates the error for a server that requires authorization.
     pub fn needs_auth(server: String, config: &HttpServer, challenge: Option<&str>) -> Self {
-        let (challenge, key) = (challenge.map(str::to_owned), key_setting(config));
+        let challenge = challenge.map(str::to_owned);
+        let key = key_setting(config);
         Self::NeedsAuth { server, challenge, key }
     }
 

@@ -138,7 +138,8 @@ pub async fn open<H: ClientHandler>(
         }
     };
     let tasks = met.response.as_ref().is_some_and(|it| tasks::are_declared(&it.result));
-    let (lane, wire) = (opening.fast_lane(), std::sync::Arc::clone(opening.wire()));
+    let lane = opening.fast_lane();
+    let wire = std::sync::Arc::clone(opening.wire());
     let transport = RmcpTransport::Remote(opening.with_handshake(met.response));
     let served = service::serve(handler, transport, met.known.era);
     let cause = match timeout_at(deadline, served).await {

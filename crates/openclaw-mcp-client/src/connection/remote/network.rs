@@ -39,7 +39,8 @@ impl Network {
     /// Returns the proxy for a URL, if any, without its user and password.
     pub fn proxy_on_the_way_to(&self, url: &Url) -> Option<String> {
         let intercept = self.proxy_to(url)?;
-        let (uri, mut place) = (intercept.uri(), String::new());
+        let uri = intercept.uri();
+        let mut place = String::new();
         if let Some(scheme) = uri.scheme_str() {
             place.push_str(&format!("{scheme}://"));
         }

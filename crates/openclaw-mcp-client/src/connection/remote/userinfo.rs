@@ -27,7 +27,8 @@ pub(super) fn basic(url: &Url) -> SecretString {
 /// Registers the secret with the redactor, in all forms in which it may appear. Without a password,
 /// the user name is the secret: usually a token.
 pub(super) fn hide(url: &Url, redactor: &Redactor) {
-    let (user, password) = (url.username(), url.password().filter(|it| !it.is_empty()));
+    let user = url.username();
+    let password = url.password().filter(|it| !it.is_empty());
     let secret = password.unwrap_or(user);
     let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let pair = |user: &str, password: &str| format!("{user}:{password}");

@@ -60,7 +60,8 @@ impl HttpWire {
             return;
         }
         let mut events: Option<EventStream> = None;
-        let (mut fruitless, mut out_of_reach) = (0, 0);
+        let mut fruitless = 0;
+        let mut out_of_reach = 0;
         let mut jitter = Jitter::random();
         loop {
             let last_id = events.as_ref().and_then(EventStream::last_id).map(str::to_owned);

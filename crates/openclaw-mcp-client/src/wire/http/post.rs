@@ -177,7 +177,8 @@ impl HttpWire {
     ) -> Result<(Response<PooledBody>, Option<SentToken>), CallError> {
         let mut target = Cow::Borrowed(target);
         for _ in 0..=MAX_REDIRECTS {
-            let (mut headers, body) = (headers(), body.cloned().unwrap_or_default());
+            let mut headers = headers();
+            let body = body.cloned().unwrap_or_default();
             let sent = match &self.auth {
                 Some(auth) => auth.authorize(method, &target.url, &mut headers).await,
                 None => Ok(None),

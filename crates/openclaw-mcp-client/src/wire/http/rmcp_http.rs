@@ -63,7 +63,8 @@ impl RmcpHttp {
         let (to_rmcp, from_server) = inbox::channel();
         let skipped = SkippedLines::from(server, redactor);
         let wire = Arc::new(HttpWire::new(client, target, auth, skipped, to_rmcp));
-        let (replay, counted) = (Replay::default(), (Instant::now(), 0));
+        let replay = Replay::default();
+        let counted = (Instant::now(), 0);
         Self { wire, from_server, replay, held: None, flooded: None, counted }
     }
 

@@ -134,7 +134,8 @@ impl Parser {
         if let Some(id) = self.id.take() {
             self.last_id = Some(id).filter(|id| !id.is_empty());
         }
-        let (name, data) = (std::mem::take(&mut self.name), std::mem::take(&mut self.data));
+        let name = std::mem::take(&mut self.name);
+        let data = std::mem::take(&mut self.data);
         self.has_data = false;
         let name = if name.is_empty() { "message".to_owned() } else { name };
         (!data.is_empty()).then_some(SseEvent { name, data })

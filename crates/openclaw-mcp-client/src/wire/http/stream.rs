@@ -53,8 +53,10 @@ impl EventStream {
         // Besides the data, an event has a few other lines.
         let parser = Parser::new(MAX_MESSAGE + 64 * 1024);
         let most_beside = usize::MAX;
-        let (body, received) = (response.into_body(), 0);
-        let (memory, budget) = (budget.permit(), Arc::clone(budget));
+        let body = response.into_body();
+        let received = 0;
+        let memory = budget.permit();
+        let budget = Arc::clone(budget);
         Self { body, parser, received, most_beside, memory, budget, is_delimited }
     }
 
@@ -91,8 +93,10 @@ impl EventStream {
 
     /// Continues with another response where this one ended.
     pub(super) fn go_on(&mut self, response: Response<PooledBody>) {
-        let (last_id, retry) = (self.parser.last_id.take(), self.parser.retry);
-        let (received, most_beside) = (self.received, self.most_beside);
+        let last_id = self.parser.last_id.take();
+        let retry = self.parser.retry;
+        let received = self.received;
+        let most_beside = self.most_beside;
         *self = Self::new(response, &self.budget).at_most(most_beside);
         (self.parser.last_id, self.parser.retry) = (last_id, retry);
         self.received = received;

@@ -25,7 +25,9 @@ impl<'a> JsonCursor<'a> {
             return self.value();
         }
         let start = self.at;
-        let (mut text, mut is_error, mut is_usual) = (None, None, true);
+        let mut text = None;
+        let mut is_error = None;
+        let mut is_usual = true;
         self.members(|walk, name| {
             match name {
                 "content" if text.is_none() => {
@@ -55,7 +57,8 @@ impl<'a> JsonCursor<'a> {
 
     /// Returns the range of the text in a list that consists of one text part.
     fn only_part(&mut self) -> Option<(usize, usize)> {
-        let (mut kind, mut text) = (None, None);
+        let mut kind = None;
+        let mut text = None;
         self.take(b'[')?;
         self.members(|walk, name| match name {
             "type" if kind.is_none() => {

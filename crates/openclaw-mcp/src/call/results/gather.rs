@@ -230,7 +230,8 @@ impl<'a> GatheredContent<'a> {
 
     /// Reads a part that the model must not see.
     fn for_user(&mut self, part: &ContentPart<'a>) {
-        let (pieces, media) = (self.pieces.len(), self.rest.media.len());
+        let pieces = self.pieces.len();
+        let media = self.rest.media.len();
         self.readable(part);
         let pieces = self.pieces.split_off(pieces);
         if !pieces.is_empty() {
@@ -275,7 +276,8 @@ impl<'a> GatheredContent<'a> {
         };
         match checked {
             Ok(mime_type) => {
-                let (mime_type, data) = (mime_type.to_owned(), decoded.into_owned());
+                let mime_type = mime_type.to_owned();
+                let data = decoded.into_owned();
                 self.rest.media.push(match kind {
                     MediaKind::Image => Content::Image { mime_type, data },
                     MediaKind::Audio => Content::Audio { mime_type, data },

@@ -47,7 +47,8 @@ pub(crate) fn relayed(
 ) -> ToolOutcome {
     let source = renderer.source();
     let place = || {
-        let (source, limits) = (Arc::clone(source), ResultLimits::default());
+        let source = Arc::clone(source);
+        let limits = ResultLimits::default();
         ResponseContext { source, limits, spill: None, duration }
     };
     let not_a_result = || {

@@ -41,7 +41,9 @@ impl<'a> Repeats<'a> {
         if self.0.is_empty() {
             return Cow::Borrowed(json);
         }
-        let (mut short, mut copied, mut at) = (String::new(), 0, 0);
+        let mut short = String::new();
+        let mut copied = 0;
+        let mut at = 0;
         while let Some((start, end)) = next_string(json, at) {
             let text = &json[start..end];
             if text.len() >= LEAST
@@ -106,7 +108,8 @@ mod tests {
     #[test]
     fn short_or_different_data_is_unchanged() {
         assert_eq!(taken_out("AAAA", r#"{"a":"AAAA"}"#), r#"{"a":"AAAA"}"#);
-        let (data, other) = ("A".repeat(100), "B".repeat(100));
+        let data = "A".repeat(100);
+        let other = "B".repeat(100);
         assert_eq!(taken_out(&data, &format!("[{other:?}]")), format!("[{other:?}]"));
     }
 }

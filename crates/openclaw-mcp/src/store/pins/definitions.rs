@@ -63,7 +63,9 @@ impl Pins {
 
     /// Keeps the definition of a tool that was approved, in the background.
     pub(crate) fn keep_definition(self: &Arc<Self>, server: &ServerKey, tool: &Arc<ListedTool>) {
-        let (pins, server, tool) = (Arc::clone(self), server.clone(), Arc::clone(tool));
+        let pins = Arc::clone(self);
+        let server = server.clone();
+        let tool = Arc::clone(tool);
         self.saving.spawn_blocking(move || {
             let approvals = pins.known().approvals.clone();
             pins.save_definitions(&server, &[tool], &approvals);

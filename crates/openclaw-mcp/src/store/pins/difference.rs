@@ -16,7 +16,8 @@ pub(super) fn difference(before: &Definition, after: &Definition) -> Vec<String>
     texts("title", before.title.as_deref(), after.title.as_deref(), &mut lines);
     texts("", before.description.as_deref(), after.description.as_deref(), &mut lines);
     let hints = |of: &Definition| {
-        let (read_only, destructive) = (of.hints.read_only_hint, of.hints.destructive_hint);
+        let read_only = of.hints.read_only_hint;
+        let destructive = of.hints.destructive_hint;
         [("read-only", read_only), ("destructive", destructive)]
     };
     for ((name, old), (_, new)) in hints(before).into_iter().zip(hints(after)) {
@@ -25,9 +26,11 @@ pub(super) fn difference(before: &Definition, after: &Definition) -> Vec<String>
     }
     let nothing = Map::new();
     let properties = |of: &Definition| of.input_schema.get("properties").cloned();
-    let (old, new) = (properties(before), properties(after));
+    let old = properties(before);
+    let new = properties(after);
     let object = |value: &Option<Value>| value.as_ref().and_then(Value::as_object).cloned();
-    let (old, new) = (object(&old), object(&new));
+    let old = object(&old);
+    let new = object(&new);
     members(
         "parameter ",
         old.as_ref().unwrap_or(&nothing),
@@ -71,12 +74,15 @@ fn texts(label: &str, before: Option<&str>, after: Option<&str>, lines: &mut Vec
     if before == after {
         return;
     }
-    let (old, new) = (pieces(before), pieces(after));
+    let old = pieces(before);
+    let new = pieces(after);
     let same_start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
-    let (old, new) = (&old[same_start..], &new[same_start..]);
+    let old = &old[same_start..];
+    let new = &new[same_start..];
     let same_end = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
     let label = if label.is_empty() { String::new() } else { format!("{label}: ") };
-    let (old, new) = (&old[..old.len() - same_end], &new[..new.len() - same_end]);
+    let old = &old[..old.len() - same_end];
+    let new = &new[..new.len() - same_end];
     for (mark, pieces) in [('-', old), ('+', new)] {
         lines.extend(pieces.iter().map(|piece| format!("{mark} {label}{piece}")));
     }
