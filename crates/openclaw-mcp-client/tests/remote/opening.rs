@@ -104,9 +104,7 @@ async fn a_slow_modern_server_is_tried_again_when_nothing_else_works() {
 
 #[tokio::test]
 async fn a_known_protocol_is_not_detected_again() {
-    let known = |plan: &mut openclaw_mcp_client::connection::remote::RemotePlan| {
-        plan.known = Some(STREAMABLE)
-    };
+    let known = |plan: &mut RemotePlan| plan.known = Some(STREAMABLE);
     let connection = Connection::open_with(Script::new().legacy(), known).await;
     let recording = connection.close().await;
     assert!(recording.of_method("server/discover").is_empty());
