@@ -58,7 +58,8 @@ fn together<A: Send, B>(
 
 /// Runs the front ends of the Node OpenClaw on our gateway.
 fn scenarios(compat: &Compat, names: &[&str]) -> Result<(), Failure> {
-    let root = dunce::canonicalize(root()).map_err(|error| Failure::new(error.to_string()))?;
+    let root =
+        openclaw_files::canonical(root()).map_err(|error| Failure::new(error.to_string()))?;
     Command::new(&compat.node)
         .arg(root.join("xtask/compat/run.mjs"))
         .arg(&compat.modules)

@@ -1,7 +1,10 @@
-//! Tasks of this repository: `cargo xtask test | bench | compat | conformance | docs | layers | peers | platforms`.
+//! Tasks of this repository: `cargo xtask test | bench | build-cost | compat | conformance | docs | layers | peers | platforms`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "output for the terminal")]
 
+mod benches;
+#[cfg(unix)]
+mod build_cost;
 mod compat;
 mod conformance;
 mod layers;
@@ -12,6 +15,7 @@ mod names;
 mod peers;
 #[cfg(unix)]
 mod platforms;
+mod programs;
 #[cfg(test)]
 mod requirements;
 mod shell;
@@ -26,9 +30,15 @@ const HELP: &str = "Usage: cargo xtask TASK
 Tasks:
   test [ARGS]    Install the test dependencies into target/peers, then run all tests.
                  ARGS go to `cargo test`, as in `cargo xtask test -p openclaw-config`.
-  bench [NAME]   Run the benchmarks, and print their ratios to the baselines.
+  bench [--smoke] [NAME]
+                 Run the benchmarks of the release build, and print their ratios to the baselines.
+                 With --smoke, only show that each one works: one round, in the build of the tests.
                  Names: content, call, http, catalogue, fleet, memory, cold, acp, agent, gateway,
                  hub
+  build-cost [ARGS]
+                 Build `openclaw` in an empty folder, and print the processor time of its most
+                 expensive packages. ARGS go to `cargo build`, as in `build-cost --release`.
+                 Not on Windows.
   compat [NAME]  Run the front ends of the Node OpenClaw (npm) against our gateway, and check every
                  frame of the gateway against the published schema; run ours against its gateway.
                  Linux only.
@@ -58,7 +68,11 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let outcome = match args.as_slice() {
         ["test", rest @ ..] => test(rest),
-        ["bench", rest @ ..] => bench(rest),
+        ["bench", rest @ ..] => benches::run(rest),
+        #[cfg(unix)]
+        ["build-cost", rest @ ..] => build_cost::run(rest),
+        #[cfg(unix)]
+        ["measure", command @ ..] => return build_cost::measure(command),
         ["compat", rest @ ..] => compat::run(rest),
         ["conformance", rest @ ..] => conformance::run(rest),
         ["docs"] => docs(),
@@ -100,57 +114,4 @@ fn test(args: &[&str]) -> Result<(), Failure> {
 fn docs() -> Result<(), Failure> {
     let test = ["--package", "openclaw-config", "--test", "it", "reference::"];
     cargo("test").arg("--quiet").args(test).env("UPDATE_REFERENCE", "1").run()
-}
-
-/// A benchmark: its name, its package and target, and the arguments that select it.
-struct Bench {
-    name: &'static str,
-    package: &'static str,
-    target: &'static str,
-    args: &'static [&'static str],
-}
-
-const fn engine(name: &'static str, args: &'static [&'static str]) -> Bench {
-    Bench { name, package: "openclaw-mcp", target: "mcp", args }
-}
-
-const fn gateway(name: &'static str, args: &'static [&'static str]) -> Bench {
-    Bench { name, package: "openclaw-gateway", target: "gateway", args }
-}
-
-const BENCHES: &[Bench] = &[
-    Bench { name: "content", package: "openclaw-content", target: "wrap", args: &[] },
-    engine("call", &["call"]),
-    engine("http", &["http"]),
-    engine("catalogue", &["catalogue"]),
-    engine("fleet", &["fleet"]),
-    engine("memory", &["memory"]),
-    Bench { name: "cold", package: "openclaw", target: "cold", args: &[] },
-    Bench { name: "acp", package: "openclaw", target: "acp", args: &[] },
-    gateway("agent", &["agent"]),
-    gateway("gateway", &["health", "chats"]),
-    Bench { name: "gateway", package: "openclaw", target: "gateway", args: &[] },
-    Bench { name: "hub", package: "openclaw", target: "hub", args: &[] },
-];
-
-/// Runs the benchmarks.
-fn bench(names: &[&str]) -> Result<(), Failure> {
-    let is_known = |name: &&&str| BENCHES.iter().any(|bench| bench.name == **name);
-    if let Some(name) = names.iter().find(|name| !is_known(name)) {
-        return Err(Failure::new(format!("unknown benchmark `{name}`")));
-    }
-    // `acp` starts real servers.
-    let peers = peers::install()?;
-    cargo("build")
-        .args(["--quiet", "--profile", "bench", "--package", "openclaw-testkit"])
-        .run()?;
-    for Bench { name, package, target, args } in BENCHES {
-        if names.is_empty() || names.contains(name) {
-            println!("== {name} ==");
-            let mut bench = cargo("bench");
-            bench.args(["--quiet", "--package", package, "--bench", target, "--"]).args(*args);
-            bench.env("OPENCLAW_PEERS", &peers).run()?;
-        }
-    }
-    Ok(())
 }

@@ -39,7 +39,7 @@ pub(crate) fn empty_folder(folder: &Path) -> Result<(), Failure> {
 pub(crate) fn hold(name: &str) -> Result<(PathBuf, File), Failure> {
     let folder = root().join("target").join(name);
     fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
-    let folder = dunce::canonicalize(&folder).map_err(|error| failed(&folder, &error))?;
+    let folder = openclaw_files::canonical(&folder).map_err(|error| failed(&folder, &error))?;
     let path = folder.join("lock");
     let lock = File::create(&path).map_err(|error| failed(&path, &error))?;
     lock.lock().map_err(|error| failed(&path, &error))?;

@@ -4,42 +4,31 @@
 //! last test of a program waits alone.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use serde_json::Value;
-
 use crate::peers;
+use crate::programs::{self, Program};
 use crate::shell::{Failure, Run as _, cargo, failed, hold};
 
 /// How many programs run at the same time. Each runs as many tests at once as there are cores.
 const AT_ONCE: usize = 2;
-
-/// A compiled test program.
-struct Program {
-    /// Package and target, as in `openclaw-mcp remote`.
-    name: String,
-    path: PathBuf,
-    /// The folder of its package, in which `cargo test` would start it.
-    folder: PathBuf,
-    size: u64,
-}
 
 /// Runs every test of the workspace, including those in documentation. Their peers are installed while
 /// they are built.
 pub(crate) fn run_all() -> Result<(), Failure> {
     let (installed, built) = std::thread::scope(|scope| {
         let peers = scope.spawn(peers::install);
-        let built = build();
+        let built = programs::build(cargo("test").args(["--all-features", "--workspace"]));
         (peers.join(), built)
     });
     let peers = &installed.map_err(|_| Failure::new("cannot install the test dependencies"))??;
     let mut programs = built?;
     // Large programs belong to the crates at the top, whose tests take longest.
-    programs.sort_by_key(|program| program.size);
+    programs.sort_by_key(Program::size);
     let (logs, _lock) = hold("test-output")?;
     let waiting = Mutex::new(programs);
     let failures = Mutex::new(Vec::new());
@@ -48,7 +37,7 @@ pub(crate) fn run_all() -> Result<(), Failure> {
             scope.spawn(|| {
                 while let Some(program) = pop(&waiting) {
                     if let Err(failure) = run(&program, peers, &logs) {
-                        push(&failures, format!("{}: {failure}", program.name));
+                        push(&failures, format!("{}: {failure}", program.name()));
                     }
                 }
             });
@@ -76,44 +65,10 @@ fn push<T>(list: &Mutex<Vec<T>>, item: T) {
     }
 }
 
-/// Builds all test programs, with the binaries that they start, and returns them.
-fn build() -> Result<Vec<Program>, Failure> {
-    let mut cargo = cargo("test");
-    cargo.args(["--all-features", "--workspace", "--no-run"]);
-    cargo.arg("--message-format=json-render-diagnostics").stdout(Stdio::piped());
-    let cannot = |error: io::Error| Failure::new(format!("cannot run `cargo`: {error}"));
-    let mut child = cargo.spawn().map_err(cannot)?;
-    let mut programs = Vec::new();
-    if let Some(output) = child.stdout.take() {
-        for line in BufReader::new(output).lines() {
-            let message = serde_json::from_str(&line.map_err(cannot)?).unwrap_or_default();
-            programs.extend(program(&message));
-        }
-    }
-    if child.wait().map_err(cannot)?.success() {
-        Ok(programs)
-    } else {
-        Err(Failure::new("the tests do not compile"))
-    }
-}
-
-/// Returns the test program in a message of cargo, if it announces one.
-fn program(message: &Value) -> Option<Program> {
-    if message["profile"]["test"] != true {
-        return None;
-    }
-    let path = PathBuf::from(message["executable"].as_str()?);
-    let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
-    let package = folder.file_name()?.to_string_lossy().into_owned();
-    let target = message["target"]["name"].as_str()?;
-    let size = path.metadata().map_or(0, |metadata| metadata.len());
-    Some(Program { name: format!("{package} {target}"), path, folder, size })
-}
-
 /// Runs a test program, and prints its output when it has ended. The output goes to a file: a pipe
 /// would stay open for as long as a process that a test left behind.
 fn run(program: &Program, peers: &Path, logs: &Path) -> Result<(), Failure> {
-    let log = logs.join(format!("{}.log", program.name.replace(' ', "-")));
+    let log = logs.join(format!("{}.log", program.name().replace(' ', "-")));
     let unusable = |error: io::Error| failed(&log, &error);
     let output = File::create(&log).map_err(unusable)?;
     let started = Instant::now();
@@ -128,7 +83,7 @@ fn run(program: &Program, peers: &Path, logs: &Path) -> Result<(), Failure> {
     let output = std::fs::read(&log).map_err(unusable)?;
     let mut terminal = io::stdout().lock();
     let seconds = started.elapsed().as_secs();
-    let _ = writeln!(terminal, "\n== {} ({seconds} s) ==", program.name);
+    let _ = writeln!(terminal, "\n== {} ({seconds} s) ==", program.name());
     let _ = terminal.write_all(&output);
     outcome
 }

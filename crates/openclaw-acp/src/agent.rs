@@ -1,7 +1,8 @@
 //! The methods of the agent, and the sessions that are open.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -18,10 +19,9 @@ use agent_client_protocol::v1::schema::{
     SetSessionModeResponse,
 };
 use agent_client_protocol::{Error, JsonRpcResponse};
-use data_encoding::HEXLOWER;
 use futures_util::future::join_all;
 use openclaw_protocol::sessions::{DeleteParams, ListParams};
-use openclaw_protocol::{RequestError, Rpc, Surface, ask, detail, rpc};
+use openclaw_protocol::{Connect, RequestError, Rpc, Surface, ask, detail, rpc};
 use openclaw_trace::SpanContext;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,7 @@ use tokio_util::task::TaskTracker;
 use crate::error::{internal, invalid_params, not_open, refused};
 use crate::outbox::WriteBacklog;
 use crate::request::Lenient;
-use crate::serve::AcpOptions;
+use crate::servers::ServerSetup;
 use crate::session::AcpSession;
 use crate::turn::{self, title_of};
 
@@ -41,6 +41,31 @@ const DELETES: u32 = 50;
 const AGAIN: Duration = Duration::from_millis(100);
 /// Sessions per page of `session/list`.
 const PAGE: u64 = 100;
+
+/// What an ACP agent needs.
+pub struct AcpOptions {
+    /// The gateway. Each session has its own connection, so that sessions share no lent tools.
+    pub connect: Arc<dyn Connect>,
+    /// The agent of new sessions; `None` for the default one.
+    pub agent: Option<String>,
+    /// The folder of listed sessions that are not open.
+    pub folder: PathBuf,
+    /// Whether an agent works in this folder of a session, not in its own workspace.
+    pub works_in: WorksIn,
+    /// The MCP servers of sessions.
+    pub servers: ServerSetup,
+    /// The version of this program.
+    pub version: String,
+}
+
+/// Whether the agent with this id works in a folder.
+pub type WorksIn = Box<dyn Fn(&str, &Path) -> bool + Send + Sync>;
+
+impl fmt::Debug for AcpOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("agent", &self.agent).finish_non_exhaustive()
+    }
+}
 
 /// The agent side of a connection.
 pub(crate) struct AcpAgent {
@@ -91,7 +116,7 @@ impl AcpAgent {
     /// Cancels the prompts of all sessions.
     pub(crate) fn cancel_all(&self) {
         let open: Vec<Arc<AcpSession>> = self.sessions().values().cloned().collect();
-        open.iter().for_each(|session| session.cancel());
+        open.iter().for_each(|session| session.turn.cancel());
     }
 
     /// Waits until all requests are answered.
@@ -210,8 +235,8 @@ impl AcpAgent {
         request: SetSessionModeRequest,
     ) -> Result<SetSessionModeResponse, Error> {
         let session = self.open_session(&request.session_id.0)?;
-        session.set_mode(&request.mode_id.0).await?;
-        session.show_options();
+        session.options.set_mode(&request.mode_id.0).await?;
+        session.options.show();
         Ok(SetSessionModeResponse::new())
     }
 
@@ -223,8 +248,8 @@ impl AcpAgent {
         let Some(value) = request.value.as_value_id() else {
             return Err(invalid_params("`value` must be the id of a value"));
         };
-        session.set_option(&request.config_id.0, &value.0).await?;
-        Ok(SetSessionConfigOptionResponse::new(session.options()))
+        session.options.set(&request.config_id.0, &value.0).await?;
+        Ok(SetSessionConfigOptionResponse::new(session.options.list()))
     }
 
     pub(crate) fn prompt(
@@ -266,7 +291,7 @@ impl AcpAgent {
         let rows = self.look::<rpc::SessionsList>(params).await?.sessions;
         let next = (rows.len() as u64 >= PAGE).then(|| offset.saturating_add(PAGE).to_string());
         let wanted =
-            request.cwd.as_ref().map(|cwd| dunce::canonicalize(cwd).unwrap_or(cwd.clone()));
+            request.cwd.as_ref().map(|cwd| openclaw_files::canonical(cwd).unwrap_or(cwd.clone()));
         let here: PathBuf = request.cwd.unwrap_or_else(|| self.options.folder.clone());
         let sessions = rows.into_iter().filter_map(|row| {
             let folder = row.workspace.as_ref().map(PathBuf::from);
@@ -274,7 +299,7 @@ impl AcpAgent {
             if folder.is_some() && wanted.is_some() && folder != wanted {
                 return None;
             }
-            let open = self.find(&row.key).map(|it| it.cwd.clone());
+            let open = self.find(&row.key).map(|it| it.describer.folders.cwd().to_owned());
             let cwd = open.or(folder).unwrap_or_else(|| here.clone());
             let updated = row.updated_at.and_then(timestamp);
             Some(SessionInfo::new(row.key.clone(), cwd).updated_at(updated).title(title_of(row)))
@@ -316,15 +341,4 @@ fn timestamp(millis: f64) -> Option<String> {
     #[expect(clippy::cast_possible_truncation, reason = "milliseconds fit for a long time")]
     let time = jiff::Timestamp::from_millisecond(millis as i64).ok()?;
     Some(time.to_string())
-}
-
-/// A name for a new session. It need not be secret.
-pub(crate) fn fresh_name() -> String {
-    let mut bytes = [0; 8];
-    if getrandom::fill(&mut bytes).is_err() {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let nanos = since.unwrap_or_default().as_nanos().to_be_bytes();
-        bytes.copy_from_slice(&nanos[8..]);
-    }
-    HEXLOWER.encode(&bytes)
 }

@@ -9,7 +9,7 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::chat::{Attachment, MAX_MESSAGE, MESSAGE_TOO_LONG};
 use serde_json::value::to_raw_value;
 
-use crate::servers::ServersCommand;
+use crate::servers_command::ServersCommand;
 
 /// Maximum length of the name and of the URI of a resource in a message, in characters.
 const MAX_LINK: usize = 4_096;

@@ -6,9 +6,8 @@ use agent_client_protocol::v1::schema::{Diff, ToolCallContent, ToolKind};
 use openclaw_tools::native::Native;
 use serde_json::{Map, Value};
 
-use crate::calls::native;
-use crate::client_tools::{ClientTool, normal};
-use crate::session::AcpSession;
+use crate::builtin::BuiltinTool;
+use crate::folders::{SessionFolders, normal};
 
 /// A larger file is not read for the text that a call replaces.
 const MAX_BEFORE: u64 = 1024 * 1024;
@@ -24,11 +23,11 @@ const REPLACED: [(&str, &str); 5] = [
 ];
 
 /// The absolute path of the file that a call is about.
-pub(crate) fn path(session: &AcpSession, name: &str, args: &Value) -> Option<PathBuf> {
-    let base = match (native(name), ClientTool::find(name)) {
-        (Some(_), _) => session.workspace.as_deref(),
-        (_, Some(_)) => Some(session.cwd.as_path()),
-        _ => None,
+pub(crate) fn changed_path(folders: &SessionFolders, name: &str, args: &Value) -> Option<PathBuf> {
+    let base = match BuiltinTool::find(name) {
+        Some(BuiltinTool::Native(_)) => folders.workspace.as_deref(),
+        Some(BuiltinTool::Editor(_)) => Some(folders.cwd()),
+        None => None,
     };
     let path = PATHS.iter().find_map(|key| args.get(*key)?.as_str()).map(Path::new)?;
     match base {
@@ -38,20 +37,11 @@ pub(crate) fn path(session: &AcpSession, name: &str, args: &Value) -> Option<Pat
     }
 }
 
-/// The changes that a call makes, as its arguments describe them.
-pub(crate) fn of(
-    session: &AcpSession,
-    name: &str,
-    args: &Value,
-    kind: ToolKind,
-) -> Vec<ToolCallContent> {
-    let (Some(path), Some(args)) = (path(session, name, args), args.as_object()) else {
-        return Vec::new();
-    };
-    match kind {
-        ToolKind::Read => Vec::new(),
-        _ => diffs(&path, args).into_iter().map(ToolCallContent::Diff).collect(),
-    }
+/// The changes that a call makes to a file, as its arguments describe them.
+pub(crate) fn changes(path: &Path, args: &Value, kind: ToolKind) -> Vec<ToolCallContent> {
+    let args = args.as_object().filter(|_| kind != ToolKind::Read);
+    let diffs = args.map(|args| diffs(path, args)).unwrap_or_default();
+    diffs.into_iter().map(ToolCallContent::Diff).collect()
 }
 
 fn diffs(path: &Path, args: &Map<String, Value>) -> Vec<Diff> {
@@ -73,11 +63,16 @@ fn diffs(path: &Path, args: &Map<String, Value>) -> Vec<Diff> {
     }
 }
 
-/// Adds the text that a call will replace, if the file is on this machine.
-pub(crate) fn add_replaced_text(session: &AcpSession, name: &str, content: &mut [ToolCallContent]) {
-    let Some(folder) = &session.folder else { return };
-    let is_edited = native(name) == Some(Native::Edit) || ClientTool::find(name).is_some();
-    for content in content.iter_mut().filter(|_| !is_edited) {
+/// Adds the text that a call will replace, if the file is in this folder: it is on this machine then.
+pub(crate) fn add_replaced_text(folder: &Path, name: &str, content: &mut [ToolCallContent]) {
+    // An edit has it already, and the editor has read it for its own tools.
+    if matches!(
+        BuiltinTool::find(name),
+        Some(BuiltinTool::Native(Native::Edit) | BuiltinTool::Editor(_))
+    ) {
+        return;
+    }
+    for content in content {
         if let ToolCallContent::Diff(diff) = content
             && diff.old_text.is_none()
             && diff.path.starts_with(folder)

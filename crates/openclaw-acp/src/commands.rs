@@ -1,6 +1,8 @@
 //! The commands of the agent (`/mcp …`, prompts of MCP servers), for the client's menu.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agent_client_protocol::v1::schema::{
@@ -10,11 +12,15 @@ use agent_client_protocol::v1::schema::{
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::call::library::PromptCommand;
 use openclaw_protocol::agents::{Command, CommandsParams};
-use openclaw_protocol::tools::CatalogParams;
-use openclaw_protocol::{ask, rpc};
-use tokio::time::timeout;
+use openclaw_protocol::rpc;
+use tokio::sync::Notify;
+use tokio::time::sleep;
 
-use crate::session::AcpSession;
+use crate::catalog::ToolCatalog;
+use crate::client::SessionClient;
+use crate::gateway::GatewaySession;
+use crate::options::SessionOptions;
+use crate::servers::SessionServers;
 
 /// The command of the gateway about MCP servers. It is not listed if the agent may not use it.
 const MCP: &str = "mcp";
@@ -25,56 +31,103 @@ const ANSWER: Duration = Duration::from_secs(10);
 const DESCRIPTION: usize = 200;
 /// Maximum number of commands of the session's own servers.
 const MAX_PROMPTS: usize = 500;
+/// How long changes are collected: servers that start at the same time make one list.
+const COLLECTED: Duration = Duration::from_millis(50);
 
-/// Sends the list of commands, if it has changed. Without an answer of the gateway, it has those of
-/// the session's own servers only.
-pub(crate) async fn announce(session: &AcpSession) {
-    learn_tools(session).await;
-    let listed = of_gateway(session).await;
-    let own = session.servers.iter().flat_map(|servers| servers.prompts()).take(MAX_PROMPTS);
-    let own = own.map(|prompt| of_prompt(&prompt));
-    // A prompt of the session's own server takes precedence, as when it is typed.
-    let mut names = BTreeSet::new();
-    let commands: Vec<AvailableCommand> = own
-        .chain(listed.into_iter().flatten().map(command))
-        .filter(|command| names.insert(command.name.clone()))
-        .collect();
-    let mut state = session.lock();
-    if state.commands.as_ref() == Some(&commands) {
-        return;
+/// The commands of a session.
+pub(crate) struct CommandMenu {
+    pub(crate) gateway: Arc<GatewaySession>,
+    pub(crate) client: Arc<SessionClient>,
+    pub(crate) catalog: Arc<ToolCatalog>,
+    pub(crate) options: Arc<SessionOptions>,
+    pub(crate) servers: Option<Arc<SessionServers>>,
+    pub(crate) sent: SentCommands,
+}
+
+/// What the client knows of the commands.
+#[derive(Debug, Default)]
+pub(crate) struct SentCommands {
+    list: Mutex<Option<Vec<AvailableCommand>>>,
+    /// Whether the client knows the session.
+    is_shown: AtomicBool,
+    /// Notified when the list may have changed.
+    changed: Notify,
+}
+
+impl CommandMenu {
+    /// Called when the client knows the session: only then may it receive the list of commands.
+    pub(crate) fn show(&self) {
+        self.sent.is_shown.store(true, Ordering::Release);
+        self.sent.changed.notify_one();
     }
-    state.commands = Some(commands.clone());
-    drop(state);
-    let update = AvailableCommandsUpdate::new(commands);
-    session.updates.send(SessionUpdate::AvailableCommandsUpdate(update));
-}
 
-/// Returns the commands of the gateway; `None` if it does not list them.
-async fn of_gateway(session: &AcpSession) -> Option<Vec<Command>> {
-    let params = CommandsParams {
-        agent_id: Some(session.agent.clone()),
-        include_args: Some(true),
-        ..CommandsParams::default()
-    };
-    let listed = timeout(ANSWER, ask::<rpc::CommandsList>(&*session.surface, params)).await;
-    listed.ok().and_then(Result::ok).map(|listed| listed.commands)
-}
-
-/// Describes a command that does not exist: it must not be sent to the model. Returns `None` if it
-/// exists, or if the gateway has to decide.
-pub(crate) async fn unknown(session: &AcpSession, name: &str) -> Option<String> {
-    if name == MCP || (name == CALL && session.lock().options.is_offline()) {
-        return None;
+    /// Sends the list of commands again if servers have changed it.
+    pub(crate) fn refresh(&self) {
+        if self.sent.is_shown.load(Ordering::Acquire) {
+            self.sent.changed.notify_one();
+        }
     }
-    let listed = of_gateway(session).await?;
-    let aliases = listed.iter().flat_map(|command| command.text_aliases.iter().flatten());
-    let aliases = aliases.map(|alias| alias.trim_start_matches('/'));
-    let known: Vec<&str> =
-        listed.iter().map(|command| command.name.as_str()).chain(aliases).collect();
-    (!known.contains(&name)).then(|| unknown_words(name, &known))
+
+    /// Sends the list of commands whenever it may have changed. Does not end.
+    pub(crate) async fn keep_sending(self: Arc<Self>) {
+        loop {
+            self.sent.changed.notified().await;
+            sleep(COLLECTED).await;
+            self.send().await;
+        }
+    }
+
+    /// Sends the list of commands, if it has changed. Without an answer of the gateway, it has those
+    /// of the session's own servers only.
+    async fn send(&self) {
+        self.catalog.fetch().await;
+        let listed = self.of_gateway().await;
+        let own = self.servers.iter().flat_map(|servers| servers.prompts()).take(MAX_PROMPTS);
+        let own = own.map(|prompt| prompt_command(&prompt));
+        // A prompt of the session's own server takes precedence, as when it is typed.
+        let mut names = BTreeSet::new();
+        let commands: Vec<AvailableCommand> = own
+            .chain(listed.into_iter().flatten().map(gateway_command))
+            .filter(|command| names.insert(command.name.clone()))
+            .collect();
+        {
+            let mut sent = self.sent.list.lock().unwrap_or_else(PoisonError::into_inner);
+            if sent.as_ref() == Some(&commands) {
+                return;
+            }
+            *sent = Some(commands.clone());
+        }
+        let update = AvailableCommandsUpdate::new(commands);
+        self.client.send(SessionUpdate::AvailableCommandsUpdate(update));
+    }
+
+    /// Returns the commands of the gateway; `None` if it does not list them.
+    async fn of_gateway(&self) -> Option<Vec<Command>> {
+        let params = CommandsParams {
+            agent_id: Some(self.gateway.agent.clone()),
+            include_args: Some(true),
+            ..CommandsParams::default()
+        };
+        let listed = self.gateway.ask_within::<rpc::CommandsList>(ANSWER, params).await;
+        listed.ok().map(|listed| listed.commands)
+    }
+
+    /// Describes a command that does not exist: it must not be sent to the model. Returns `None` if
+    /// it exists, or if the gateway has to decide.
+    pub(crate) async fn unknown(&self, name: &str) -> Option<String> {
+        if name == MCP || (name == CALL && self.options.is_offline()) {
+            return None;
+        }
+        let listed = self.of_gateway().await?;
+        let aliases = listed.iter().flat_map(|command| command.text_aliases.iter().flatten());
+        let aliases = aliases.map(|alias| alias.trim_start_matches('/'));
+        let known: Vec<&str> =
+            listed.iter().map(|command| command.name.as_str()).chain(aliases).collect();
+        (!known.contains(&name)).then(|| unknown_command(name, &known))
+    }
 }
 
-fn unknown_words(name: &str, known: &[&str]) -> String {
+fn unknown_command(name: &str, known: &[&str]) -> String {
     let shown = clean_line(Untrusted::new(name), DESCRIPTION);
     let similar = match openclaw_config::nearest(name, known) {
         Some(similar) => format!("Did you mean `/{similar}`?"),
@@ -83,29 +136,14 @@ fn unknown_words(name: &str, known: &[&str]) -> String {
     format!("Unknown command `/{shown}`. {similar} To send it to the model, type `//{shown}`.")
 }
 
-/// Learns what the agent's tools do, for the kinds of their calls. Returns their labels.
-pub(crate) async fn learn_tools(session: &AcpSession) -> BTreeMap<String, String> {
-    let params =
-        CatalogParams { agent_id: Some(session.agent.clone()), include_plugins: Some(true) };
-    let catalog = timeout(ANSWER, ask::<rpc::ToolsCatalog>(&*session.surface, params)).await;
-    let Ok(Ok(catalog)) = catalog else { return BTreeMap::new() };
-    let (mut risks, mut labels) = (BTreeMap::new(), BTreeMap::new());
-    for tool in catalog.groups.into_iter().flat_map(|group| group.tools) {
-        risks.extend(tool.risk.map(|risk| (tool.id.clone(), risk)));
-        labels.insert(tool.id, tool.label);
-    }
-    session.lock().risks = Some(risks);
-    labels
-}
-
-fn command(command: Command) -> AvailableCommand {
+fn gateway_command(command: Command) -> AvailableCommand {
     let arguments = command.args.iter().flatten();
     let arguments = arguments.map(|it| (it.name.as_str(), it.required == Some(true)));
     let input = command.accepts_args.then(|| input(arguments));
     AvailableCommand::new(command.name, command.description).input(input)
 }
 
-fn of_prompt(prompt: &PromptCommand) -> AvailableCommand {
+fn prompt_command(prompt: &PromptCommand) -> AvailableCommand {
     let clean = |text: &str| clean_line(Untrusted::new(text), DESCRIPTION);
     let entry = &prompt.prompt.entry;
     let names: Vec<(String, bool)> =
@@ -118,10 +156,11 @@ fn of_prompt(prompt: &PromptCommand) -> AvailableCommand {
 
 /// Describes arguments: their names, and whether they are required.
 fn input<'a>(arguments: impl Iterator<Item = (&'a str, bool)>) -> AvailableCommandInput {
-    let names = arguments.map(|(name, is_required)| match is_required {
-        true => name.to_owned(),
-        false => format!("[{name}]"),
-    });
+    let names = arguments.map(
+        |(name, is_required)| {
+            if is_required { name.to_owned() } else { format!("[{name}]") }
+        },
+    );
     let hint = names.collect::<Vec<_>>().join(" ");
     let hint = if hint.is_empty() { "arguments".to_owned() } else { hint };
     AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint))
@@ -135,9 +174,9 @@ mod tests {
     fn an_unknown_command_is_named_with_a_similar_one() {
         let known = ["help", "usage"];
         assert_eq!(
-            unknown_words("usge", &known),
+            unknown_command("usge", &known),
             "Unknown command `/usge`. Did you mean `/usage`? To send it to the model, type `//usge`."
         );
-        assert!(unknown_words("nonsense", &known).contains("Use `/help` for a list."));
+        assert!(unknown_command("nonsense", &known).contains("Use `/help` for a list."));
     }
 }

@@ -1,8 +1,9 @@
 //! Blocks of content, and parts of the gateway's messages as such.
 
 use agent_client_protocol::v1::schema::{
-    AudioContent, ContentBlock, ContentChunk, ImageContent, TextContent,
+    AudioContent, Content, ContentBlock, ContentChunk, ImageContent, TextContent, ToolCallContent,
 };
+use openclaw_content::printable;
 use serde_json::Value;
 
 pub(crate) fn text_block(text: impl Into<String>) -> ContentBlock {
@@ -11,6 +12,15 @@ pub(crate) fn text_block(text: impl Into<String>) -> ContentBlock {
 
 pub(crate) fn chunk(text: impl Into<String>) -> ContentChunk {
     ContentChunk::new(text_block(text))
+}
+
+pub(crate) fn text_content(text: impl Into<String>) -> ToolCallContent {
+    ToolCallContent::Content(Content::new(text_block(text)))
+}
+
+/// Escapes what could change the look of other text; a client may be a terminal.
+pub(crate) fn printable_text(text: &str) -> String {
+    text.split('\t').map(printable).collect::<Vec<_>>().join("\t")
 }
 
 /// Marks text in columns as such: clients render Markdown, which joins spaces and lines.

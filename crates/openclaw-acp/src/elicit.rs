@@ -1,109 +1,118 @@
 //! Elicitations: questions of MCP servers to the user. They use ACP's own elicitation if the client
 //! has it, a permission request for a yes-or-no question, and are declined otherwise.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use agent_client_protocol::v1::schema::{
     CreateElicitationRequest, ElicitationAction, ElicitationFormMode, ElicitationMode,
     ElicitationSchema, ElicitationSessionScope, ElicitationUrlMode, PermissionOption,
-    PermissionOptionKind, SessionUpdate, ToolCallId, ToolCallStatus, ToolCallUpdate,
-    ToolCallUpdateFields,
+    PermissionOptionKind, ToolCallId, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
 };
 use futures_util::future::BoxFuture;
 use openclaw_content::{Untrusted, clean_line, printable};
 use openclaw_mcp_client::host::{ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor};
 use openclaw_protocol::mcp::elicitation::{Action, Elicitation, QuestionKind, RespondParams};
-use openclaw_protocol::{ask as request, rpc};
+use openclaw_protocol::rpc;
 use openclaw_tools::schema::Validator;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::fresh_name;
-use crate::calls::text_content;
-use crate::permission::{PermissionAnswer, choose};
-use crate::session::AcpSession;
+use crate::client::SessionClient;
+use crate::content::text_content;
+use crate::current_turn::CurrentTurn;
+use crate::gateway::GatewaySession;
+use crate::ids::fresh_id;
+use crate::questions::{OpenQuestions, PermissionAnswer, choose};
+use crate::tasks::SessionTasks;
 
 const YES: &str = "yes";
 const NO: &str = "no";
 /// Maximum length of a label, or of a message of the client, in characters.
 const LABEL: usize = 500;
 
-/// Forwards the questions of a session's own servers.
-pub(crate) struct SessionElicitor(pub(crate) Weak<AcpSession>);
+/// Forwards the questions of MCP servers to the client.
+pub(crate) struct Elicitations {
+    pub(crate) gateway: Arc<GatewaySession>,
+    pub(crate) client: Arc<SessionClient>,
+    pub(crate) turn: Arc<CurrentTurn>,
+    pub(crate) questions: Arc<OpenQuestions>,
+    pub(crate) tasks: SessionTasks,
+}
 
-impl Elicitor for SessionElicitor {
+/// Forwards the questions of a session's own servers.
+impl Elicitor for Elicitations {
     fn ask(&self, question: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
         Box::pin(async move {
-            let Some(session) = self.0.upgrade() else { return ElicitationAnswer::Cancel };
             let ElicitationRequest { server, message, wanted, .. } = question;
             // A question ends with the turn that led to it.
-            let over = session.lock().turn.as_ref().map(|turn| turn.over.clone());
-            let over = over.unwrap_or_else(|| session.ended.clone());
-            let asking = ask(&session, &server, &message, wanted, &over);
+            let over = self.turn.over().unwrap_or_else(|| self.tasks.ended().clone());
+            let asking = ask(&self.client, &server, &message, wanted, &over);
             asking.await.unwrap_or(ElicitationAnswer::Cancel)
         })
     }
 }
 
-/// Forwards a question of a server of the gateway, in a task of its own.
-pub(crate) fn forward(session: &Arc<AcpSession>, asked: Elicitation) {
-    let Elicitation { id, server, message, wanted, .. } = asked;
-    let wanted = match wanted {
-        QuestionKind::Form { requested_schema } => ElicitationKind::Form(requested_schema),
-        QuestionKind::Url { url } => ElicitationKind::Visit(url),
-    };
-    // The client that runs the turn may be another one, whose user is being asked.
-    let is_shown = mode(session, &wanted).is_some() || YesNo::of(&wanted).is_some();
-    if !is_shown && session.lock().turn.is_none() {
-        return;
-    }
-    let withdrawn = CancellationToken::new();
-    session.lock().open_questions.push((id.clone(), withdrawn.clone()));
-    let asking = Arc::clone(session);
-    session.spawn(async move {
-        let answer = ask(&asking, &server, &message, wanted, &withdrawn).await;
-        asking.lock().open_questions.retain(|(open, _)| *open != id);
-        let (action, content) = match answer {
-            None => return,
-            Some(ElicitationAnswer::Accept(content)) => (Action::Accept, content),
-            Some(ElicitationAnswer::Decline) => (Action::Decline, None),
-            Some(ElicitationAnswer::Cancel) => (Action::Cancel, None),
+impl Elicitations {
+    /// Forwards a question of a server of the gateway, in a task of its own.
+    pub(crate) fn forward(self: &Arc<Self>, asked: Elicitation) {
+        let Elicitation { id, server, message, wanted, .. } = asked;
+        let wanted = match wanted {
+            QuestionKind::Form { requested_schema } => ElicitationKind::Form(requested_schema),
+            QuestionKind::Url { url } => ElicitationKind::Visit(url),
         };
-        let params = RespondParams { id, action, content };
-        let responded = request::<rpc::McpElicitationRespond>(&*asking.surface, params).await;
-        if let Err(error) = responded {
-            tracing::info!(%error, "elicitation not accepted");
+        // The client that runs the turn may be another one, whose user is being asked.
+        let is_shown = mode(&self.client, &wanted).is_some() || YesNo::read(&wanted).is_some();
+        if !is_shown && self.turn.run().is_none() {
+            return;
         }
-    });
+        let withdrawn = self.questions.open(&id);
+        let elicitations = Arc::clone(self);
+        self.tasks.spawn(async move {
+            let client = &elicitations.client;
+            let answer = ask(client, &server, &message, wanted, &withdrawn).await;
+            elicitations.questions.close(&id);
+            let (action, content) = match answer {
+                None => return,
+                Some(ElicitationAnswer::Accept(content)) => (Action::Accept, content),
+                Some(ElicitationAnswer::Decline) => (Action::Decline, None),
+                Some(ElicitationAnswer::Cancel) => (Action::Cancel, None),
+            };
+            let params = RespondParams { id, action, content };
+            let gateway = &elicitations.gateway;
+            if let Err(error) = gateway.ask::<rpc::McpElicitationRespond>(params).await {
+                tracing::info!(%error, "elicitation not accepted");
+            }
+        });
+    }
 }
 
 /// Asks the user. Returns `None` if the question was withdrawn.
 async fn ask(
-    session: &AcpSession,
+    client: &SessionClient,
     server: &str,
     message: &str,
     wanted: ElicitationKind,
     withdrawn: &CancellationToken,
 ) -> Option<ElicitationAnswer> {
     let message = format!("MCP server `{server}` asks: {message}");
-    if let Some(mode) = mode(session, &wanted) {
-        let answer = with_elicitation(session, mode, message.clone(), withdrawn).await?;
+    if let Some(mode) = mode(client, &wanted) {
+        let answer = with_elicitation(client, mode, message.clone(), withdrawn).await?;
         return Some(checked(&wanted, answer).unwrap_or_else(|why| {
-            session.note(&format!("{message}\nIt was cancelled: invalid answer: {why}"));
+            client.note(&format!("{message}\nIt was cancelled: invalid answer: {why}"));
             ElicitationAnswer::Cancel
         }));
     }
-    if let Some(question) = YesNo::of(&wanted) {
-        return question.ask(session, &message, withdrawn).await;
+    if let Some(question) = YesNo::read(&wanted) {
+        return question.ask(client, &message, withdrawn).await;
     }
-    session.note(&format!("{message}\nIt was declined: this editor cannot show a form."));
+    client.note(&format!("{message}\nIt was declined: this editor cannot show a form."));
     Some(ElicitationAnswer::Decline)
 }
 
 /// Returns ACP's own form of the question, if the client supports it.
-fn mode(session: &AcpSession, wanted: &ElicitationKind) -> Option<ElicitationMode> {
-    let supported = session.client.elicitation.as_ref()?;
-    let scope = ElicitationSessionScope::new(session.id.clone());
+fn mode(client: &SessionClient, wanted: &ElicitationKind) -> Option<ElicitationMode> {
+    let supported = client.capabilities.elicitation.as_ref()?;
+    let scope = ElicitationSessionScope::new(client.session.clone());
     match wanted {
         ElicitationKind::Form(schema) => {
             supported.form.as_ref()?;
@@ -114,7 +123,7 @@ fn mode(session: &AcpSession, wanted: &ElicitationKind) -> Option<ElicitationMod
         }
         ElicitationKind::Visit(url) => {
             supported.url.as_ref()?;
-            Some(ElicitationUrlMode::new(scope, fresh_name(), printable(url)).into())
+            Some(ElicitationUrlMode::new(scope, fresh_id(), printable(url)).into())
         }
     }
 }
@@ -147,13 +156,13 @@ fn clean(label: &str) -> String {
 }
 
 async fn with_elicitation(
-    session: &AcpSession,
+    client: &SessionClient,
     mode: ElicitationMode,
     message: String,
     withdrawn: &CancellationToken,
 ) -> Option<ElicitationAnswer> {
-    session.updates.flushed().await;
-    let sent = session.cx.send_request(CreateElicitationRequest::new(mode, message.clone()));
+    client.updates.flushed().await;
+    let sent = client.send_request(CreateElicitationRequest::new(mode, message.clone()));
     let cancellation = sent.cancellation_handle();
     let answer = tokio::select! {
         answer = sent.block_task() => answer,
@@ -171,7 +180,7 @@ async fn with_elicitation(
         Ok(_) => ElicitationAnswer::Cancel,
         Err(error) => {
             let why = clean(&error.message);
-            session.note(&format!("{message}\nThe editor could not show this question: {why}"));
+            client.note(&format!("{message}\nThe editor could not show this question: {why}"));
             ElicitationAnswer::Cancel
         }
     })
@@ -208,7 +217,7 @@ struct YesNo {
 }
 
 impl YesNo {
-    fn of(wanted: &ElicitationKind) -> Option<Self> {
+    fn read(wanted: &ElicitationKind) -> Option<Self> {
         let schema = match wanted {
             ElicitationKind::Visit(url) => {
                 return Some(Self {
@@ -240,7 +249,7 @@ impl YesNo {
 
     async fn ask(
         self,
-        session: &AcpSession,
+        client: &SessionClient,
         message: &str,
         withdrawn: &CancellationToken,
     ) -> Option<ElicitationAnswer> {
@@ -249,13 +258,13 @@ impl YesNo {
             .title(message.to_owned())
             .status(ToolCallStatus::Pending)
             .content(detail);
-        let mut shown = ShownQuestion::new(session);
+        let mut shown = ShownQuestion::new(client);
         let call = ToolCallUpdate::new(shown.id.clone(), fields);
         let options = vec![
             PermissionOption::new(YES, "Yes", PermissionOptionKind::AllowOnce),
             PermissionOption::new(NO, "No", PermissionOptionKind::RejectOnce),
         ];
-        let answer = match choose(session, call, options, withdrawn).await {
+        let answer = match choose(client, call, options, withdrawn).await {
             PermissionAnswer::Chosen(chosen) if chosen == YES => self.yes,
             PermissionAnswer::Chosen(chosen) if chosen == NO => self.no,
             PermissionAnswer::Chosen(_)
@@ -270,28 +279,25 @@ impl YesNo {
 
 /// The tool call that a question is shown as. Dropping it ends the call for the client: also if the
 /// future that waits for the answer is dropped, because the server's call has ended.
-struct ShownQuestion<'s> {
-    session: &'s AcpSession,
+struct ShownQuestion<'c> {
+    client: &'c SessionClient,
     id: ToolCallId,
     is_answered: bool,
 }
 
-impl<'s> ShownQuestion<'s> {
-    fn new(session: &'s AcpSession) -> Self {
-        let id = ToolCallId::new(format!("question-{}", fresh_name()));
-        Self { session, id, is_answered: false }
+impl<'c> ShownQuestion<'c> {
+    fn new(client: &'c SessionClient) -> Self {
+        let id = ToolCallId::new(format!("question-{}", fresh_id()));
+        Self { client, id, is_answered: false }
     }
 }
 
 impl Drop for ShownQuestion<'_> {
     fn drop(&mut self) {
-        let status = match self.is_answered {
-            true => ToolCallStatus::Completed,
-            false => ToolCallStatus::Failed,
-        };
+        let status =
+            if self.is_answered { ToolCallStatus::Completed } else { ToolCallStatus::Failed };
         let fields = ToolCallUpdateFields::new().status(status);
-        let update = ToolCallUpdate::new(self.id.clone(), fields);
-        self.session.updates.send(SessionUpdate::ToolCallUpdate(update));
+        self.client.update_call(self.id.clone(), fields);
     }
 }
 
@@ -301,21 +307,21 @@ mod tests {
 
     #[test]
     fn a_single_boolean_is_a_yes_or_no_question_and_other_forms_are_not() {
-        let form = |schema: Value| YesNo::of(&ElicitationKind::Form(schema));
+        let form = |schema: Value| YesNo::read(&ElicitationKind::Form(schema));
         let yes = form(json!({"type": "object", "properties": {"sure": {"type": "boolean"}}}));
         let yes = yes.map(|question| (question.yes, question.no));
         let with = |value: bool| ElicitationAnswer::Accept(Some(json!({"sure": value})));
         assert_eq!(yes, Some((with(true), with(false))));
         assert!(form(json!({"type": "object", "properties": {}})).is_some());
         assert!(form(json!({"properties": {"name": {"type": "string"}}})).is_none());
-        assert!(YesNo::of(&ElicitationKind::Visit("https://example.com".to_owned())).is_some());
+        assert!(YesNo::read(&ElicitationKind::Visit("https://example.com".to_owned())).is_some());
     }
 
     #[test]
     fn labels_and_urls_are_cleaned_and_values_are_kept() {
         let evil = "Sure?\u{1b}[31m\u{202e}\n# no";
         let schema = json!({"properties": {"sure": {"type": "boolean", "title": evil}}});
-        let detail = |wanted: ElicitationKind| YesNo::of(&wanted).and_then(|it| it.detail);
+        let detail = |wanted: ElicitationKind| YesNo::read(&wanted).and_then(|it| it.detail);
         assert_eq!(detail(ElicitationKind::Form(schema)).as_deref(), Some("Sure?[31m # no"));
         let shown = detail(ElicitationKind::Visit("https://a.test/\u{202e}x".to_owned()));
         assert_eq!(

@@ -10,17 +10,18 @@ use agent_client_protocol::v1::schema::{
     ToolCallUpdateFields, UsageUpdate,
 };
 use openclaw_protocol::chat::HistoryParams;
+use openclaw_protocol::rpc;
 use openclaw_protocol::sessions::DescribeParams;
-use openclaw_protocol::{ask, rpc};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
-use crate::calls::{describe, is_builtin, is_plan, plan, raw_output};
-use crate::commands;
+use crate::builtin::BuiltinTool;
+use crate::calls::{end_status, is_plan, plan, raw_output};
+use crate::client::SessionClient;
 use crate::content::block;
-use crate::error::{internal, refused};
-use crate::session::AcpSession;
+use crate::describe::CallDescriber;
+use crate::gateway::GatewaySession;
 
 /// Messages per request.
 const PAGE: u32 = 200;
@@ -31,53 +32,72 @@ const MAX_CHARS: u32 = 100_000;
 /// The timeout of a page.
 const ANSWER: Duration = Duration::from_secs(60);
 
-/// Sends the messages of a session, oldest first.
+/// Sends the messages of a session, oldest first, until it is `ended`.
 ///
 /// # Errors
 /// If the gateway does not return them.
-pub(crate) async fn replay(session: &AcpSession) -> Result<(), Error> {
+pub(crate) async fn replay(
+    gateway: &GatewaySession,
+    client: &SessionClient,
+    describer: &CallDescriber,
+    ended: &CancellationToken,
+) -> Result<(), Error> {
+    let pages = fetch(gateway).await?;
+    // The kinds of the calls depend on it.
+    let labels = describer.catalog.fetch().await;
+    let mut replay =
+        Replay { describer, labels, nth: 0, calls: BTreeMap::new(), updates: Vec::new() };
+    // As fast as the client reads them: a long history neither takes more memory nor loses a part.
+    let send = async |updates: Vec<SessionUpdate>| {
+        for update in updates {
+            tokio::select! {
+                () = client.updates.room() => client.send(update),
+                // Nothing is sent any more.
+                () = ended.cancelled() => return,
+            }
+        }
+    };
+    for raw in pages.iter().rev().flatten() {
+        if let Ok(message) = serde_json::from_str::<Value>(raw.get()) {
+            replay.show(&message);
+            send(std::mem::take(&mut replay.updates)).await;
+        }
+    }
+    replay.finish();
+    send(replay.updates).await;
+    show_usage(gateway, client).await;
+    Ok(())
+}
+
+/// Fetches the messages of a session in pages, the newest page first.
+async fn fetch(gateway: &GatewaySession) -> Result<Vec<Vec<Box<RawValue>>>, Error> {
     let mut pages: Vec<Vec<Box<RawValue>>> = Vec::new();
-    let (mut offset, mut count) = (None, 0);
+    let mut offset = None;
+    let mut count = 0;
     loop {
         let params = HistoryParams {
-            session_key: session.key.clone(),
+            session_key: gateway.key.clone(),
             limit: Some(PAGE),
             offset,
             max_chars: Some(MAX_CHARS),
             include_media: Some(true),
             ..HistoryParams::default()
         };
-        let page = timeout(ANSWER, ask::<rpc::ChatHistory>(&*session.surface, params)).await;
-        let page = page.map_err(|_| internal("the gateway did not respond in time"))?;
-        let page = page.map_err(|error| refused(&error))?;
+        let page = gateway.ask_within::<rpc::ChatHistory>(ANSWER, params).await?;
         count += page.messages.len();
         offset = page.next_offset;
         pages.push(page.messages);
         if offset.is_none() || count >= MAX_MESSAGES {
-            break;
+            return Ok(pages);
         }
     }
-    // The kinds of the calls depend on it.
-    let labels = commands::learn_tools(session).await;
-    let mut replay =
-        Replay { session, labels, nth: 0, calls: BTreeMap::new(), updates: Vec::new() };
-    for raw in pages.iter().rev().flatten() {
-        if let Ok(message) = serde_json::from_str::<Value>(raw.get()) {
-            replay.show(&message);
-            replay.send().await;
-        }
-    }
-    replay.finish();
-    replay.send().await;
-    show_usage(session).await;
-    Ok(())
 }
 
 /// Sends how much of the context is used, if the gateway knows it.
-pub(crate) async fn show_usage(session: &AcpSession) {
-    let params = DescribeParams { key: session.key.clone(), ..DescribeParams::default() };
-    let described = timeout(ANSWER, ask::<rpc::SessionsDescribe>(&*session.surface, params)).await;
-    let row = described.ok().and_then(Result::ok).and_then(|described| described.session);
+pub(crate) async fn show_usage(gateway: &GatewaySession, client: &SessionClient) {
+    let params = DescribeParams { key: gateway.key.clone(), ..DescribeParams::default() };
+    let described = gateway.ask_within::<rpc::SessionsDescribe>(ANSWER, params).await;
+    let row = described.ok().and_then(|described| described.session);
     let tokens = row.and_then(|row| row.total_tokens.zip(row.context_tokens));
     if let Some((used, size)) = tokens {
         #[expect(
@@ -86,7 +106,7 @@ pub(crate) async fn show_usage(session: &AcpSession) {
             reason = "numbers of tokens are small and positive"
         )]
         let usage = UsageUpdate::new(used as u64, size as u64);
-        session.updates.send(SessionUpdate::UsageUpdate(usage));
+        client.send(SessionUpdate::UsageUpdate(usage));
     }
 }
 
@@ -108,8 +128,9 @@ struct ReplayedCall {
     is_shown: bool,
 }
 
-struct Replay<'s> {
-    session: &'s AcpSession,
+/// Converts messages to updates.
+struct Replay<'d> {
+    describer: &'d CallDescriber,
     /// The labels of the agent's tools, by name.
     labels: BTreeMap<String, String>,
     /// The number of the message. Calls are named after it, because a model may repeat their ids.
@@ -121,18 +142,6 @@ struct Replay<'s> {
 }
 
 impl Replay<'_> {
-    /// Sends the updates as fast as the client reads them: a long history neither takes more memory
-    /// nor loses a part.
-    async fn send(&mut self) {
-        for update in self.updates.drain(..) {
-            tokio::select! {
-                () = self.session.updates.room() => self.session.updates.send(update),
-                // Nothing is sent any more.
-                () = self.session.ended.cancelled() => return,
-            }
-        }
-    }
-
     /// Adds the updates of one message.
     fn show(&mut self, message: &Value) {
         self.nth += 1;
@@ -167,8 +176,8 @@ impl Replay<'_> {
             return self.updates.extend(plan(&args));
         }
         let label = self.labels.get(name).cloned().unwrap_or_else(|| label(name));
-        let call = describe(self.session, id.clone(), name, &label, args);
-        let is_shown = !call.content.is_empty() && is_builtin(name);
+        let call = self.describer.describe(id.clone(), name, &label, args);
+        let is_shown = !call.content.is_empty() && BuiltinTool::find(name).is_some();
         let changes = call.content.clone();
         let before = self.calls.insert(own.to_owned(), ReplayedCall { id, changes, is_shown });
         self.updates.push(SessionUpdate::ToolCall(call.status(ToolCallStatus::InProgress)));
@@ -191,7 +200,6 @@ impl Replay<'_> {
         let own = part.get("toolCallId").and_then(Value::as_str).unwrap_or_default();
         let Some(call) = self.calls.remove(own) else { return };
         let is_error = part.get("isError").and_then(Value::as_bool).unwrap_or_default();
-        let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
         let parts = || part.get("content").and_then(Value::as_array).into_iter().flatten();
         let texts = parts().filter_map(|it| it.get("text")?.as_str());
         let text = texts.collect::<Vec<_>>().join("\n");
@@ -205,7 +213,7 @@ impl Replay<'_> {
             changes.chain(blocks).collect::<Vec<_>>()
         });
         let fields = ToolCallUpdateFields::new()
-            .status(status)
+            .status(end_status(is_error))
             .content(content)
             .raw_output(raw_output(&text, is_error, &notes));
         let update = ToolCallUpdate::new(call.id, fields);

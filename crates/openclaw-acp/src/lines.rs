@@ -147,7 +147,9 @@ pub(crate) async fn write(
     mut output: impl AsyncWrite + Unpin,
     outbox: &WriteBacklog,
 ) -> io::Result<()> {
-    let (mut ready, mut frames, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut ready = Vec::new();
+    let mut frames = Vec::new();
+    let mut bytes = Vec::new();
     while lines.recv_many(&mut ready, QUEUED).await > 0 {
         for line in ready.drain(..) {
             frames.push(frame_of(&line));

@@ -15,12 +15,14 @@ use openclaw_protocol::sessions::{DescribeParams, Row};
 use openclaw_protocol::{keys, rpc};
 use serde_json::Value;
 
-use crate::agent::{AcpAgent, fresh_name};
+use crate::agent::AcpAgent;
 use crate::error::{internal, invalid_params, unknown_session};
-use crate::history;
+use crate::folders::SessionFolders;
+use crate::ids::fresh_id;
 use crate::request::Lenient;
 use crate::servers::EditorServer;
 use crate::session::{AcpSession, NewSession};
+use crate::{events, history};
 
 /// Maximum number of open sessions.
 const MAX_SESSIONS: usize = 256;
@@ -47,9 +49,9 @@ impl OpensSession for NewSessionRequest {
     }
 
     fn response(session: &AcpSession) -> NewSessionResponse {
-        NewSessionResponse::new(session.id.clone())
-            .modes(session.modes())
-            .config_options(session.options())
+        NewSessionResponse::new(session.client.session.clone())
+            .modes(session.options.modes())
+            .config_options(session.options.list())
     }
 }
 
@@ -62,7 +64,9 @@ impl OpensSession for LoadSessionRequest {
     }
 
     fn response(session: &AcpSession) -> LoadSessionResponse {
-        LoadSessionResponse::new().modes(session.modes()).config_options(session.options())
+        LoadSessionResponse::new()
+            .modes(session.options.modes())
+            .config_options(session.options.list())
     }
 }
 
@@ -75,7 +79,9 @@ impl OpensSession for ResumeSessionRequest {
     }
 
     fn response(session: &AcpSession) -> ResumeSessionResponse {
-        ResumeSessionResponse::new().modes(session.modes()).config_options(session.options())
+        ResumeSessionResponse::new()
+            .modes(session.options.modes())
+            .config_options(session.options.list())
     }
 }
 
@@ -113,20 +119,21 @@ impl AcpAgent {
                 let session = agent.open(request.parts(), servers, cx).await?;
                 if R::REPLAYS {
                     // Before the response, which says that the replay is complete.
-                    history::replay(&session).await?;
+                    let AcpSession { gateway, client, describer, tasks, .. } = &*session;
+                    history::replay(gateway, client, describer, tasks.ended()).await?;
                 }
                 Ok(session)
             };
             match opened.await {
                 Ok(session) => {
                     tokio::select! {
-                        () = session.updates.flushed() => {}
+                        () = session.client.updates.flushed() => {}
                         // It was closed meanwhile.
-                        () = session.ended.cancelled() => {}
+                        () = session.tasks.ended().cancelled() => {}
                     }
                     let _ = responder.respond(R::response(&session));
                     // After the response: only now does the client know the session.
-                    session.is_known();
+                    session.commands.show();
                 }
                 Err(error) => drop(responder.respond_with_error(error)),
             }
@@ -152,7 +159,7 @@ impl AcpAgent {
         let (key, agent, row) = match id {
             None => {
                 let agent = self.chosen(None).await?;
-                (format!("agent:{}:acp-{}", agent.id, fresh_name()), agent, None)
+                (format!("agent:{}:acp-{}", agent.id, fresh_id()), agent, None)
             }
             Some(id) => {
                 let row = self.stored(&id.0).await?;
@@ -174,16 +181,19 @@ impl AcpAgent {
         if let Some(before) = before {
             before.close().await;
         }
-        let folder = dunce::canonicalize(&cwd).ok();
+        let folder = openclaw_files::canonical(&cwd).ok();
         let folder = folder.filter(|folder| (self.options.works_in)(&agent.id, folder));
+        // Subscribed before anything is requested, so that no event is missed.
+        let events = surface.events();
         let session = AcpSession::start(
             NewSession {
                 key: key.clone(),
                 agent: agent.id,
-                workspace: folder.clone().or(agent.workspace),
-                folder,
-                cwd,
-                more_folders,
+                folders: SessionFolders {
+                    client: std::iter::once(cwd).chain(more_folders).collect(),
+                    workspace: folder.clone().or(agent.workspace),
+                    turns: folder,
+                },
                 surface,
                 connect: Arc::clone(&self.options.connect),
                 cx,
@@ -193,11 +203,13 @@ impl AcpAgent {
             entries,
             &self.options.servers,
         );
+        let session = Arc::new(session);
+        session.tasks.spawn(events::follow(Arc::clone(&session), events));
         let replaced = self.sessions().insert(key, Arc::clone(&session));
         if let Some(replaced) = replaced {
             replaced.close().await;
         }
-        session.learn_options(row.as_ref()).await;
+        session.options.learn(row.as_ref()).await;
         Ok(session)
     }
 

@@ -1,5 +1,6 @@
 //! What the client can choose for a session: the model, and how strict it is about tool calls.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agent_client_protocol::Error;
@@ -9,12 +10,12 @@ use agent_client_protocol::v1::schema::{
 };
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::models::{ListParams, ModelChoice};
+use openclaw_protocol::rpc;
 use openclaw_protocol::sessions::{PatchParams, PermissionMode, Row};
-use openclaw_protocol::{ask, rpc};
-use tokio::time::timeout;
 
-use crate::error::{internal, invalid_params, refused};
-use crate::session::AcpSession;
+use crate::client::SessionClient;
+use crate::error::invalid_params;
+use crate::gateway::GatewaySession;
 
 /// The timeout of a request.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -71,7 +72,7 @@ impl Mode {
         }
     }
 
-    fn of(permission: Option<PermissionMode>) -> Self {
+    fn with_permission(permission: Option<PermissionMode>) -> Self {
         Self::ALL.into_iter().find(|mode| mode.permission() == permission).unwrap_or_default()
     }
 
@@ -81,9 +82,15 @@ impl Mode {
     }
 }
 
-/// The options of a session, and what is chosen.
-#[derive(Debug, Clone, Default)]
+/// The options of a session.
 pub(crate) struct SessionOptions {
+    gateway: Arc<GatewaySession>,
+    client: Arc<SessionClient>,
+    chosen: Mutex<ChosenOptions>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct ChosenOptions {
     mode: Mode,
     /// The chosen model; `None` for the first one.
     model: Option<String>,
@@ -92,41 +99,44 @@ pub(crate) struct SessionOptions {
 }
 
 impl SessionOptions {
+    pub(crate) fn new(gateway: Arc<GatewaySession>, client: Arc<SessionClient>) -> Self {
+        Self { gateway, client, chosen: Mutex::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ChosenOptions> {
+        self.chosen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether the model is the offline one. Without a list, it may be.
     pub(crate) fn is_offline(&self) -> bool {
-        self.models.first().is_none_or(|model| model.id == OFFLINE)
+        self.lock().models.first().is_none_or(|model| model.id == OFFLINE)
     }
 
     /// Whether every change needs an approval, whatever was allowed before.
     pub(crate) fn is_guarded(&self) -> bool {
-        self.mode == Mode::Guarded
+        self.lock().mode == Mode::Guarded
     }
-}
 
-impl AcpSession {
     /// Learns the options when the session is opened. `row` is the stored session.
-    pub(crate) async fn learn_options(&self, row: Option<&Row>) {
-        let agent_id = Some(self.agent.clone());
+    pub(crate) async fn learn(&self, row: Option<&Row>) {
+        let agent_id = Some(self.gateway.agent.clone());
         let params = ListParams { agent_id, ..ListParams::default() };
-        let listed = timeout(ANSWER, ask::<rpc::ModelsList>(&*self.surface, params)).await;
-        let models = match listed {
-            Ok(Ok(listed)) => listed.models,
-            _ => Vec::new(),
-        };
-        let mode = Mode::of(row.and_then(|row| row.permission_mode));
+        let listed = self.gateway.ask_within::<rpc::ModelsList>(ANSWER, params).await;
+        let models = listed.map(|listed| listed.models).unwrap_or_default();
+        let mode = Mode::with_permission(row.and_then(|row| row.permission_mode));
         let model = row.and_then(|row| row.chosen_model().map(ToOwned::to_owned));
-        self.lock().options = SessionOptions { mode, model, models };
+        *self.lock() = ChosenOptions { mode, model, models };
     }
 
     pub(crate) fn modes(&self) -> SessionModeState {
         let modes = Mode::ALL.into_iter().map(|mode| {
             SessionMode::new(mode.id(), mode.name()).description(mode.description().to_owned())
         });
-        SessionModeState::new(self.lock().options.mode.id(), modes.collect())
+        SessionModeState::new(self.lock().mode.id(), modes.collect())
     }
 
-    pub(crate) fn options(&self) -> Vec<SessionConfigOption> {
-        let SessionOptions { mode, model, models } = self.lock().options.clone();
+    pub(crate) fn list(&self) -> Vec<SessionConfigOption> {
+        let ChosenOptions { mode, model, models } = self.lock().clone();
         let modes: Vec<_> = Mode::ALL
             .into_iter()
             .map(|mode| {
@@ -157,19 +167,19 @@ impl AcpSession {
     }
 
     /// Sends the options to the client: they were changed in another way.
-    pub(crate) fn show_options(&self) {
-        let update = ConfigOptionUpdate::new(self.options());
-        self.updates.send(SessionUpdate::ConfigOptionUpdate(update));
+    pub(crate) fn show(&self) {
+        let update = ConfigOptionUpdate::new(self.list());
+        self.client.send(SessionUpdate::ConfigOptionUpdate(update));
     }
 
     /// Sets an option, from the next prompt on.
-    pub(crate) async fn set_option(&self, id: &str, value: &str) -> Result<(), Error> {
+    pub(crate) async fn set(&self, id: &str, value: &str) -> Result<(), Error> {
         match id {
             MODE => {
                 self.set_mode(value).await?;
                 // For clients that show the mode, but not the options.
                 let update = CurrentModeUpdate::new(Mode::find(value)?.id());
-                self.updates.send(SessionUpdate::CurrentModeUpdate(update));
+                self.client.send(SessionUpdate::CurrentModeUpdate(update));
                 Ok(())
             }
             MODEL => self.set_model(value).await,
@@ -182,13 +192,13 @@ impl AcpSession {
         let mode = Mode::find(id)?;
         let permission_mode = Some(mode.permission());
         self.patch(PatchParams { permission_mode, ..PatchParams::default() }).await?;
-        self.lock().options.mode = mode;
+        self.lock().mode = mode;
         Ok(())
     }
 
     async fn set_model(&self, id: &str) -> Result<(), Error> {
         // The gateway accepts more models than it lists; the client could not show them.
-        let known = self.lock().options.models.clone();
+        let known = self.lock().models.clone();
         if !known.iter().any(|model| model.id == id) {
             let id = clean_line(Untrusted::new(id), MAX_SHOWN);
             let known: Vec<_> = known.into_iter().map(|model| model.id).collect();
@@ -197,14 +207,12 @@ impl AcpSession {
         }
         let model = Some(id.to_owned());
         self.patch(PatchParams { model: Some(model.clone()), ..PatchParams::default() }).await?;
-        self.lock().options.model = model;
+        self.lock().model = model;
         Ok(())
     }
 
     async fn patch(&self, patch: PatchParams) -> Result<(), Error> {
-        let params = PatchParams { key: self.key.clone(), ..patch };
-        let patched = timeout(ANSWER, ask::<rpc::SessionsPatch>(&*self.surface, params)).await;
-        let patched = patched.map_err(|_| internal("the gateway did not respond in time"))?;
-        patched.map(drop).map_err(|error| refused(&error))
+        let params = PatchParams { key: self.gateway.key.clone(), ..patch };
+        self.gateway.ask_within::<rpc::SessionsPatch>(ANSWER, params).await.map(drop)
     }
 }

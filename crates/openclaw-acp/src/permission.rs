@@ -3,20 +3,28 @@
 use std::sync::Arc;
 
 use agent_client_protocol::v1::schema::{
-    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
-    SelectedPermissionOutcome, SessionUpdate, ToolCallContent, ToolCallId, ToolCallStatus,
+    PermissionOption, PermissionOptionKind, ToolCallContent, ToolCallId, ToolCallStatus,
     ToolCallUpdate, ToolCallUpdateFields,
 };
 use openclaw_content::{Untrusted, clean_excerpt};
 use openclaw_protocol::approvals::{Approval, Decision, PassParams, RespondParams};
-use openclaw_protocol::{ask as request, rpc};
+use openclaw_protocol::rpc;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::calls::{describe, is_builtin, text_content, whole};
+use crate::builtin::{BuiltinTool, EditorTool};
 use crate::changes::add_replaced_text;
-use crate::client_tools::ClientTool;
-use crate::session::AcpSession;
+use crate::client::SessionClient;
+use crate::content::text_content;
+use crate::current_turn::CurrentTurn;
+use crate::describe::{CallDescriber, whole_call};
+use crate::editor_tools::EditorTools;
+use crate::gateway::GatewaySession;
+use crate::lent_tools::LentTools;
+use crate::open_calls::OpenCalls;
+use crate::options::SessionOptions;
+use crate::questions::{OpenQuestions, PermissionAnswer, choose};
+use crate::tasks::SessionTasks;
 
 const ONCE: &str = "allow";
 const SESSION: &str = "allow-session";
@@ -24,19 +32,6 @@ const ALWAYS: &str = "always-";
 const REJECT: &str = "reject";
 /// Maximum length of what "always" allows, in characters.
 const ALWAYS_CHARS: usize = 600;
-
-/// The user's answer to a permission request.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum PermissionAnswer {
-    /// The id of the chosen option.
-    Chosen(String),
-    /// The turn was cancelled.
-    Cancelled,
-    /// The client could not ask, or is gone.
-    NotAsked,
-    /// The question was withdrawn.
-    Withdrawn,
-}
 
 /// Why there is no decision.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,93 +42,150 @@ pub(crate) enum Undecided {
     Withdrawn,
 }
 
-/// Asks the client for an approval, in a task of its own.
-pub(crate) fn ask(session: &Arc<AcpSession>, approval: Approval) {
-    let withdrawn = CancellationToken::new();
-    session.lock().open_questions.push((approval.id.clone(), withdrawn.clone()));
-    let asking = Arc::clone(session);
-    session.spawn(async move {
-        let decided = decide(&asking, &approval, &withdrawn).await;
-        asking.lock().open_questions.retain(|(id, _)| *id != approval.id);
-        let id = approval.id;
-        let answered = match decided {
-            Ok((decision, always)) => {
-                let params = RespondParams { id, decision, always, instead: None };
-                request::<rpc::ApprovalsRespond>(&*asking.surface, params).await.map(drop)
-            }
-            // Another client may decide. Otherwise, the fallback of the configuration applies.
-            Err(Undecided::NotAsked) => {
-                let params = PassParams { id };
-                request::<rpc::ApprovalsPass>(&*asking.surface, params).await.map(drop)
-            }
-            Err(Undecided::Withdrawn) => return,
-        };
-        if let Err(error) = answered {
-            // It was decided elsewhere, or has expired.
-            tracing::info!(%error, "approval not accepted");
-        }
-    });
+/// Asks the client for approvals.
+pub(crate) struct Permissions {
+    pub(crate) gateway: Arc<GatewaySession>,
+    pub(crate) client: Arc<SessionClient>,
+    pub(crate) turn: Arc<CurrentTurn>,
+    pub(crate) calls: Arc<OpenCalls>,
+    pub(crate) lent: Arc<LentTools>,
+    pub(crate) options: Arc<SessionOptions>,
+    pub(crate) describer: Arc<CallDescriber>,
+    pub(crate) editor_tools: Arc<EditorTools>,
+    pub(crate) questions: Arc<OpenQuestions>,
+    pub(crate) tasks: SessionTasks,
 }
 
-/// Returns the decision.
-///
-/// # Errors
-/// If there is none.
-pub(crate) async fn decide(
-    session: &Arc<AcpSession>,
-    approval: &Approval,
-    withdrawn: &CancellationToken,
-) -> Result<(Decision, Option<usize>), Undecided> {
-    let (own, is_allowed, is_guarded) = {
-        let state = session.lock();
-        let turn = state.turn.as_ref().filter(|turn| Some(&turn.run) == approval.run_id.as_ref());
-        if turn.is_some_and(|turn| turn.cancelled.is_cancelled()) {
+impl Permissions {
+    /// Asks the client for an approval, in a task of its own.
+    pub(crate) fn ask(self: &Arc<Self>, approval: Approval) {
+        let withdrawn = self.questions.open(&approval.id);
+        let permissions = Arc::clone(self);
+        self.tasks.spawn(async move {
+            let decided = permissions.decide(&approval, &withdrawn).await;
+            permissions.questions.close(&approval.id);
+            let id = approval.id;
+            let gateway = &permissions.gateway;
+            let answered = match decided {
+                Ok((decision, always)) => {
+                    let params = RespondParams { id, decision, always, instead: None };
+                    gateway.ask::<rpc::ApprovalsRespond>(params).await.map(drop)
+                }
+                // Another client may decide. Otherwise, the fallback of the configuration applies.
+                Err(Undecided::NotAsked) => {
+                    gateway.ask::<rpc::ApprovalsPass>(PassParams { id }).await.map(drop)
+                }
+                Err(Undecided::Withdrawn) => return,
+            };
+            if let Err(error) = answered {
+                // It was decided elsewhere, or has expired.
+                tracing::info!(%error, "approval not accepted");
+            }
+        });
+    }
+
+    /// Returns the decision.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) async fn decide(
+        &self,
+        approval: &Approval,
+        withdrawn: &CancellationToken,
+    ) -> Result<(Decision, Option<usize>), Undecided> {
+        if approval.run_id.as_deref().is_some_and(|run| self.turn.is_cancelled(run)) {
             return Ok((Decision::Deny, None));
         }
-        let own = state.lent.iter().flatten().find(|tool| tool.name == approval.tool).cloned();
-        let is_allowed = own.as_ref().is_some_and(|tool| state.allowed.contains(tool));
-        (own, is_allowed, state.options.is_guarded())
-    };
-    let is_own = own.is_some();
-    let call = call_of(session, approval).await;
-    let (id, content) = (call.tool_call_id.clone(), call.fields.content.clone());
-    let shown = |decision| {
-        let mut fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
-        let is_diff = |it: &ToolCallContent| matches!(it, ToolCallContent::Diff(_));
-        if content.iter().flatten().any(is_diff) {
-            // With the text that is replaced, which was not known before.
-            fields = fields.content(content.clone());
-        }
-        session.updates.send(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields)));
-        decision
-    };
-    // What is outside of the session's folders is refused by the tool: the user need not decide.
-    let is_refused = is_own && session.client_tools.refuses(&approval.tool, &args(approval));
-    if is_refused || (is_own && is_allowed && !is_guarded) {
-        return Ok(shown((Decision::AllowOnce, None)));
-    }
-    // A command can do anything: each one is decided about.
-    let lasts = is_own && !is_guarded && ClientTool::find(&approval.tool) != Some(ClientTool::Run);
-    let answer = choose(session, call, options(approval, lasts), withdrawn).await;
-    let decided = match answer {
-        PermissionAnswer::Withdrawn => return Err(Undecided::Withdrawn),
-        PermissionAnswer::NotAsked => return Err(Undecided::NotAsked),
-        PermissionAnswer::Cancelled => (Decision::Deny, None),
-        PermissionAnswer::Chosen(chosen) => match (chosen.as_str(), chosen.strip_prefix(ALWAYS)) {
-            (ONCE, _) => (Decision::AllowOnce, None),
-            (SESSION, _) if lasts => {
-                session.lock().allowed.extend(own);
-                (Decision::AllowOnce, None)
+        let lent = self.lent.find(&approval.tool);
+        let is_lent = lent.is_some();
+        let is_allowed = lent.as_ref().is_some_and(|tool| self.lent.is_allowed(tool));
+        let is_guarded = self.options.is_guarded();
+        let call = self.call_of(approval).await;
+        let id = call.tool_call_id.clone();
+        let content = call.fields.content.clone();
+        let shown = |decision| {
+            let mut fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
+            let is_diff = |it: &ToolCallContent| matches!(it, ToolCallContent::Diff(_));
+            if content.iter().flatten().any(is_diff) {
+                // With the text that is replaced, which was not known before.
+                fields = fields.content(content.clone());
             }
-            (_, Some(nth)) => match nth.parse::<usize>() {
-                Ok(nth) if nth < approval.always.len() => (Decision::AllowAlways, Some(nth)),
-                _ => (Decision::Deny, None),
-            },
-            // An unknown option is not an approval.
-            _ => (Decision::Deny, None),
-        },
-    };
-    Ok(if decided.0 == Decision::Deny { decided } else { shown(decided) })
+            self.client.update_call(id, fields);
+            decision
+        };
+        // What is outside of the session's folders is refused by the tool: the user need not decide.
+        let is_refused = is_lent && self.editor_tools.refuses(&approval.tool, &args(approval));
+        if is_refused || (is_allowed && !is_guarded) {
+            return Ok(shown((Decision::AllowOnce, None)));
+        }
+        // A command can do anything: each one is decided about.
+        let lasts =
+            is_lent && !is_guarded && EditorTool::find(&approval.tool) != Some(EditorTool::Run);
+        let options = permission_options(approval, lasts);
+        let decided = match choose(&self.client, call, options, withdrawn).await {
+            PermissionAnswer::Withdrawn => return Err(Undecided::Withdrawn),
+            PermissionAnswer::NotAsked => return Err(Undecided::NotAsked),
+            PermissionAnswer::Cancelled => (Decision::Deny, None),
+            PermissionAnswer::Chosen(chosen) => {
+                match (chosen.as_str(), chosen.strip_prefix(ALWAYS)) {
+                    (ONCE, _) => (Decision::AllowOnce, None),
+                    (SESSION, _) if lasts => {
+                        lent.into_iter().for_each(|tool| self.lent.allow(tool));
+                        (Decision::AllowOnce, None)
+                    }
+                    (_, Some(nth)) => match nth.parse::<usize>() {
+                        Ok(nth) if nth < approval.always.len() => {
+                            (Decision::AllowAlways, Some(nth))
+                        }
+                        _ => (Decision::Deny, None),
+                    },
+                    // An unknown option is not an approval.
+                    _ => (Decision::Deny, None),
+                }
+            }
+        };
+        Ok(if decided.0 == Decision::Deny { decided } else { shown(decided) })
+    }
+
+    /// Describes the call that an approval is about: the one that the client knows, if it is found.
+    async fn call_of(&self, approval: &Approval) -> ToolCallUpdate {
+        let args = args(approval);
+        let known = self.calls.ask_about(&approval.tool, &args);
+        let id = known.unwrap_or_else(|| ToolCallId::new(format!("approval-{}", approval.id)));
+        let described =
+            self.describer.describe(id.clone(), &approval.tool, &approval.title, args.clone());
+        let mut content = match EditorTool::find(&approval.tool) {
+            // With the text that is replaced, so that the client can show the difference.
+            Some(EditorTool::WriteFile) => self.editor_tools.diff(&args).await,
+            _ => described.content,
+        };
+        if let Some(folder) = &self.describer.folders.turns {
+            add_replaced_text(folder, &approval.tool, &mut content);
+        }
+        // The result shows the same changes.
+        self.calls.set_changes(&id, &content);
+        // All of what will be done: the title has only the beginning, and what the arguments of a
+        // server's tool mean is not known.
+        let is_builtin = BuiltinTool::find(&approval.tool).is_some();
+        if content.is_empty() || !is_builtin {
+            let raw = approval.args.as_ref().map_or("{}", |args| args.get());
+            content.extend(whole_call(&approval.tool, &args, raw));
+            let description = approval.description.as_deref().filter(|_| !is_builtin);
+            content.extend(description.map(text_content));
+        }
+        if !approval.changes.is_empty() {
+            let changes = approval.changes.join("\n");
+            content.push(text_content(format!("{}\n{changes}", approval.title)));
+        }
+        let fields = ToolCallUpdateFields::new()
+            .title(described.title)
+            .kind(described.kind)
+            .status(ToolCallStatus::Pending)
+            .content(content)
+            .locations(described.locations)
+            .raw_input(args);
+        ToolCallUpdate::new(id, fields)
+    }
 }
 
 fn args(approval: &Approval) -> Value {
@@ -141,7 +193,7 @@ fn args(approval: &Approval) -> Value {
     args.and_then(|args| serde_json::from_str(args.get()).ok()).unwrap_or_default()
 }
 
-fn options(approval: &Approval, lasts: bool) -> Vec<PermissionOption> {
+fn permission_options(approval: &Approval, lasts: bool) -> Vec<PermissionOption> {
     let mut options =
         vec![PermissionOption::new(ONCE, "Allow once", PermissionOptionKind::AllowOnce)];
     if approval.allowed_decisions.contains(&Decision::AllowAlways) {
@@ -165,79 +217,4 @@ fn options(approval: &Approval, lasts: bool) -> Vec<PermissionOption> {
 fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
-/// Describes the call that an approval is about: the one that the client knows, if it is found.
-async fn call_of(session: &Arc<AcpSession>, approval: &Approval) -> ToolCallUpdate {
-    let args = args(approval);
-    let known = {
-        let mut state = session.lock();
-        let mut same = state.calls.iter_mut().filter(|it| it.name == approval.tool && !it.is_asked);
-        same.find(|call| call.args == args).map(|call| {
-            call.is_asked = true;
-            call.id.clone()
-        })
-    };
-    let id = known.unwrap_or_else(|| ToolCallId::new(format!("approval-{}", approval.id)));
-    let described = describe(session, id.clone(), &approval.tool, &approval.title, args.clone());
-    let mut content = match ClientTool::find(&approval.tool) {
-        // With the text that is replaced, so that the client can show the difference.
-        Some(ClientTool::WriteFile) => session.client_tools.diff(session, &args).await,
-        _ => described.content,
-    };
-    add_replaced_text(session, &approval.tool, &mut content);
-    // The result shows the same changes.
-    if let Some(call) = session.lock().calls.iter_mut().find(|call| call.id == id) {
-        call.changes.clone_from(&content);
-    }
-    // All of what will be done: the title has only the beginning, and what the arguments of a
-    // server's tool mean is not known.
-    let is_builtin = is_builtin(&approval.tool);
-    if content.is_empty() || !is_builtin {
-        content.extend(whole(&approval.tool, &args));
-        let words = approval.description.as_deref().filter(|_| !is_builtin);
-        content.extend(words.map(text_content));
-    }
-    if !approval.changes.is_empty() {
-        content.push(text_content(format!("{}\n{}", approval.title, approval.changes.join("\n"))));
-    }
-    let fields = ToolCallUpdateFields::new()
-        .title(described.title)
-        .kind(described.kind)
-        .status(ToolCallStatus::Pending)
-        .content(content)
-        .locations(described.locations)
-        .raw_input(args);
-    ToolCallUpdate::new(id, fields)
-}
-
-/// Lets the user choose an option.
-pub(crate) async fn choose(
-    session: &AcpSession,
-    call: ToolCallUpdate,
-    options: Vec<PermissionOption>,
-    withdrawn: &CancellationToken,
-) -> PermissionAnswer {
-    // The client must know the call that it is asked about.
-    session.updates.flushed().await;
-    let request = RequestPermissionRequest::new(session.id.clone(), call, options);
-    let sent = session.cx.send_request(request);
-    let cancellation = sent.cancellation_handle();
-    tokio::select! {
-        answer = sent.block_task() => match answer.map(|answer| answer.outcome) {
-            Ok(RequestPermissionOutcome::Selected(SelectedPermissionOutcome {
-                option_id, ..
-            })) => PermissionAnswer::Chosen(option_id.0.to_string()),
-            Ok(_) => PermissionAnswer::Cancelled,
-            Err(error) => {
-                session.note(&format!("The editor could not ask for permission: {}", error.message));
-                PermissionAnswer::NotAsked
-            }
-        },
-        () = withdrawn.cancelled() => {
-            // The client may still show it; its answer is ignored.
-            let _ = cancellation.cancel();
-            PermissionAnswer::Withdrawn
-        }
-    }
 }

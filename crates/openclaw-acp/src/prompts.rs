@@ -7,8 +7,9 @@ use openclaw_protocol::chat::EXTERNAL;
 use openclaw_tools::{CallContext, Content};
 
 use crate::blocks::Prompt;
-use crate::commands;
-use crate::session::AcpSession;
+use crate::commands::CommandMenu;
+use crate::gateway::GatewaySession;
+use crate::servers::SessionServers;
 
 /// What a prompt of the user has become.
 pub(crate) enum ExpandedPrompt {
@@ -20,20 +21,30 @@ pub(crate) enum ExpandedPrompt {
 
 /// Replaces a command by the content of the prompt that it names. Its texts come from outside, and
 /// the model sees them as such.
-pub(crate) async fn expand(session: &AcpSession, prompt: &mut Prompt) -> ExpandedPrompt {
+pub(crate) async fn expand(
+    prompt: &mut Prompt,
+    servers: Option<&SessionServers>,
+    commands: &CommandMenu,
+    gateway: &GatewaySession,
+) -> ExpandedPrompt {
     let Some(command) = prompt.command() else { return ExpandedPrompt::Message };
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
-    let chosen = session.servers.as_ref().and_then(|it| it.view().zip(it.prompt(name)));
-    let Some((view, chosen)) = chosen else {
-        let answer = answer(session, prompt).await;
+    let Some((view, chosen)) = servers.and_then(|it| it.view().zip(it.prompt(name))) else {
+        // About the session's own servers, or unknown. Otherwise the gateway answers.
+        let answer = match (prompt.mcp_command(), servers, prompt.command_name()) {
+            (Some(command), Some(servers), _) => servers.answer(gateway, &command).await,
+            (_, _, Some(name)) => commands.unknown(name).await,
+            (_, _, None) => None,
+        };
         return answer.map_or(ExpandedPrompt::Message, ExpandedPrompt::Answered);
     };
     let arguments = match chosen.arguments(rest) {
         Ok(arguments) => arguments,
-        Err(words) => return ExpandedPrompt::Answered(words),
+        Err(problem) => return ExpandedPrompt::Answered(problem),
     };
-    let (server, own) = (&chosen.prompt.server, &chosen.prompt.entry.name);
-    let context = CallContext { session: Some(&session.key), ..CallContext::by_hand("command") };
+    let server = &chosen.prompt.server;
+    let own = &chosen.prompt.entry.name;
+    let context = CallContext { session: Some(&gateway.key), ..CallContext::by_hand("command") };
     let outcome = view.prompt(server, own, &arguments, &context).await;
     if outcome.is_error {
         return ExpandedPrompt::Answered(outcome.text());
@@ -57,13 +68,4 @@ pub(crate) async fn expand(session: &AcpSession, prompt: &mut Prompt) -> Expande
         }
     }
     ExpandedPrompt::Message
-}
-
-/// Answers a command about the session's own servers, and one that is unknown. Returns `None` for a
-/// message of the gateway.
-async fn answer(session: &AcpSession, prompt: &Prompt) -> Option<String> {
-    match (prompt.mcp_command(), &session.servers) {
-        (Some(command), Some(servers)) => servers.answer(session, &command).await,
-        _ => commands::unknown(session, prompt.command_name()?).await,
-    }
 }

@@ -86,7 +86,7 @@ fn empty_list() -> Value {
 
 /// Describes a parse error, with the place of the invalid value.
 fn describe<T: DeserializeOwned>(received: &Value, error: &str) -> String {
-    let why = words(error);
+    let why = problem(error);
     match place::<T>(received, error) {
         Some(place) => format!("`{place}`: {why}"),
         None => why,
@@ -125,9 +125,9 @@ fn place<T: DeserializeOwned>(received: &Value, error: &str) -> Option<String> {
     })
 }
 
-/// Describes a parse error. Its own words may quote a value, unless a field is missing; what follows
+/// Describes a parse error. Its own text may quote a value, unless a field is missing; what follows
 /// the value names what is expected.
-fn words(error: &str) -> String {
+fn problem(error: &str) -> String {
     if error.starts_with("missing field") {
         return error.to_owned();
     }

@@ -1,8 +1,6 @@
 //! The connection to a client: its methods, until it closes its end.
 
-use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,47 +12,20 @@ use agent_client_protocol::v1::schema::{
 use agent_client_protocol::{
     Agent as AgentRole, ConnectTo, Error, Lines, on_receive_notification, on_receive_request,
 };
-use openclaw_protocol::Connect;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::agent::AcpAgent;
+use crate::agent::{AcpAgent, AcpOptions};
 use crate::lines;
 use crate::request::Lenient;
-use crate::servers::ServerSetup;
 
 /// How long requests may take to finish after the client has closed its end.
 const FINISH: Duration = Duration::from_secs(2);
 
 /// How long the connection may take to end after that.
 const GIVE_UP: Duration = Duration::from_secs(5);
-
-/// What an ACP agent needs.
-pub struct AcpOptions {
-    /// The gateway. Each session has its own connection, so that sessions share no lent tools.
-    pub connect: Arc<dyn Connect>,
-    /// The agent of new sessions; `None` for the default one.
-    pub agent: Option<String>,
-    /// The folder of listed sessions that are not open.
-    pub folder: PathBuf,
-    /// Whether an agent works in this folder of a session, not in its own workspace.
-    pub works_in: WorksIn,
-    /// The MCP servers of sessions.
-    pub servers: ServerSetup,
-    /// The version of this program.
-    pub version: String,
-}
-
-/// Whether the agent with this id works in a folder.
-pub type WorksIn = Box<dyn Fn(&str, &Path) -> bool + Send + Sync>;
-
-impl fmt::Debug for AcpOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options").field("agent", &self.agent).finish_non_exhaustive()
-    }
-}
 
 /// Why serving ended early.
 #[derive(Debug, thiserror::Error)]
@@ -161,7 +132,7 @@ async fn connection(
             async move |cancel: CancelNotification, _| {
                 // Without a prompt there is nothing to cancel, and no response to send.
                 if let Some(session) = agent.find(&cancel.session_id.0) {
-                    session.cancel();
+                    session.turn.cancel();
                 }
                 Ok(())
             },

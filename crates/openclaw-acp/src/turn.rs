@@ -1,6 +1,7 @@
 //! A prompt: a turn of the gateway, from the request to its stop reason.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use agent_client_protocol::v1::schema::{
@@ -9,20 +10,19 @@ use agent_client_protocol::v1::schema::{
 use agent_client_protocol::{Error, RequestCancellation};
 use openclaw_protocol::chat::{SendParams, SendStatus};
 use openclaw_protocol::sessions::{DescribeParams, Row};
-use openclaw_protocol::{ask, ask_in, rpc};
+use openclaw_protocol::{ask_in, rpc};
 use openclaw_trace::{Span, SpanContext, SpanKind};
-use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
-use tokio_util::sync::CancellationToken;
 
-use crate::agent::fresh_name;
 use crate::blocks::Prompt;
+use crate::calls;
 use crate::content::preformatted;
+use crate::current_turn::{TurnEnd, TurnSignals};
 use crate::error::{internal, invalid_params, invalid_request, refused};
 use crate::history::show_usage;
+use crate::ids::fresh_id;
 use crate::prompts::{self, ExpandedPrompt};
-use crate::session::{AcpSession, PromptTurn, TurnEnd};
-use crate::{calls, commands};
+use crate::session::AcpSession;
 
 /// The interval of polling for the end of a turn after events were lost.
 const RECHECK: Duration = Duration::from_secs(1);
@@ -38,8 +38,7 @@ pub(crate) struct BegunTurn {
     session: Arc<AcpSession>,
     prompt: Prompt,
     run: String,
-    end: oneshot::Receiver<TurnEnd>,
-    cancelled: CancellationToken,
+    signals: TurnSignals,
     /// Ends with the turn.
     span: Span,
 }
@@ -53,47 +52,31 @@ pub(crate) fn begin(
     blocks: Vec<ContentBlock>,
     trace: Option<&SpanContext>,
 ) -> Result<BegunTurn, Error> {
-    if session.ended.is_cancelled() || session.lock().is_gateway_gone {
+    if session.is_over() {
         return Err(internal("the connection to the gateway was lost; load the session again"));
     }
     let prompt = Prompt::read(blocks).map_err(invalid_params)?;
-    let (sender, end) = oneshot::channel();
-    let (run, cancelled) = (fresh_name(), CancellationToken::new());
-    let mut state = session.lock();
-    if state.turn.is_some() {
+    let run = fresh_id();
+    let Some(signals) = session.turn.begin(run.clone(), prompt.command_name().is_some()) else {
         return Err(invalid_request(
             "a prompt is already running in this session; wait for it, or send session/cancel",
         ));
-    }
-    state.turns += 1;
-    state.calls.clear();
-    state.turn = Some(PromptTurn {
-        run: run.clone(),
-        cancelled: cancelled.clone(),
-        over: CancellationToken::new(),
-        end: Some(sender),
-        text: String::new(),
-        is_command: prompt.command_name().is_some(),
-        has_gap: false,
-        is_started: false,
-    });
-    drop(state);
+    };
+    session.calls.begin_turn();
     let span = session.tracer.start("session/prompt", SpanKind::Server, trace);
-    span.set_text("gen_ai.conversation.id", &session.key);
+    span.set_text("gen_ai.conversation.id", &session.gateway.key);
     span.set("rpc.system.name", "jsonrpc");
     span.set("rpc.method", "session/prompt");
     span.set("jsonrpc.protocol.version", "2.0");
-    Ok(BegunTurn { session: Arc::clone(session), prompt, run, end, cancelled, span })
+    Ok(BegunTurn { session: Arc::clone(session), prompt, run, signals, span })
 }
 
 /// A turn that is dropped is not running any more.
 impl Drop for BegunTurn {
     fn drop(&mut self) {
-        calls::close(&self.session);
-        let turn = self.session.lock().turn.take();
-        if let Some(turn) = turn {
-            turn.over.cancel();
-        }
+        calls::close(&self.session.calls, &self.session.client);
+        self.session.client.keep_notes();
+        self.session.turn.forget();
     }
 }
 
@@ -104,7 +87,7 @@ impl BegunTurn {
         request: RequestCancellation,
     ) -> Result<PromptResponse, Error> {
         let session = Arc::clone(&self.session);
-        let cancelled = self.cancelled.clone();
+        let cancelled = self.signals.cancelled.clone();
         let cancelled = async move {
             tokio::select! {
                 () = cancelled.cancelled() => {}
@@ -115,13 +98,12 @@ impl BegunTurn {
         let is_compaction = self.prompt.command_name() == Some("compact");
         let ready = async {
             // A command about servers explains what the others wait for.
-            let patience = match self.prompt.mcp_command() {
-                Some(_) => BRIEFLY.min(session.patience),
-                None => session.patience,
-            };
-            session.servers_ready(patience).await;
-            session.show_notes();
-            prompts::expand(&session, &mut self.prompt).await
+            let is_about_servers = self.prompt.mcp_command().is_some();
+            let patience = if is_about_servers { BRIEFLY } else { Duration::MAX };
+            session.lending.ready(patience).await;
+            session.client.show_notes();
+            let servers = session.servers.as_deref();
+            prompts::expand(&mut self.prompt, servers, &session.commands, &session.gateway).await
         };
         let ready = tokio::select! {
             ready = ready => ready,
@@ -129,27 +111,26 @@ impl BegunTurn {
         };
         let reason = match ready {
             ExpandedPrompt::Message => {
-                let is_learned = session.lock().risks.is_some();
-                if !is_learned {
-                    commands::learn_tools(&session).await;
+                if !session.describer.catalog.is_known() {
+                    session.describer.catalog.fetch().await;
                 }
                 let reason = self.send(&mut cancelled).await?;
                 if is_compaction {
-                    show_usage(&session).await;
+                    show_usage(&session.gateway, &session.client).await;
                 }
                 show_title(&session).await;
                 reason
             }
             ExpandedPrompt::Answered(text) => {
-                session.say(preformatted(text));
+                session.client.say(preformatted(text));
                 StopReason::EndTurn
             }
         };
-        calls::close(&session);
+        calls::close(&session.calls, &session.client);
         // The response says that there are no more updates.
         tokio::select! {
-            () = session.updates.flushed() => {}
-            () = session.ended.cancelled() => {}
+            () = session.client.updates.flushed() => {}
+            () = session.tasks.ended().cancelled() => {}
         }
         Ok(PromptResponse::new(reason))
     }
@@ -161,33 +142,34 @@ impl BegunTurn {
     ) -> Result<StopReason, Error> {
         let session = Arc::clone(&self.session);
         let about_servers = self.prompt.mcp_command();
+        let folder = session.describer.folders.turns.as_ref();
         let sent = SendParams {
-            session_key: session.key.clone(),
+            session_key: session.gateway.key.clone(),
             message: std::mem::take(&mut self.prompt.message),
             attachments: Some(std::mem::take(&mut self.prompt.attachments)),
             suppress_command_interpretation: self.prompt.is_plain.then_some(true),
             idempotency_key: self.run.clone(),
-            workspace: session.folder.as_ref().map(|folder| folder.display().to_string()),
+            workspace: folder.map(|folder| folder.display().to_string()),
             ..SendParams::default()
         };
         let trace = self.span.context();
         let begun = tokio::select! {
-            begun = ask_in::<rpc::ChatSend>(&*session.surface, sent.clone(), trace) => begun,
+            begun = ask_in::<rpc::ChatSend>(&*session.gateway.surface, sent.clone(), trace) => begun,
             () = &mut *cancelled => {
                 // It may have begun nevertheless.
-                session.abort(&self.run).await;
+                session.gateway.abort(&self.run).await;
                 return Ok(StopReason::Cancelled);
             }
         };
         begun.map_err(|it| refused(&it))?;
         let end = tokio::select! {
-            end = &mut self.end => end.unwrap_or(TurnEnd::GatewayGone),
+            end = &mut self.signals.end => end.unwrap_or(TurnEnd::GatewayGone),
             end = lost_end(&session, sent) => end,
             () = cancelled => {
-                session.abort(&self.run).await;
+                session.gateway.abort(&self.run).await;
                 // Whatever its end is: the client has cancelled it.
-                let _ = timeout(ABORTED, &mut self.end).await;
-                TurnEnd::Stopped(Some("cancelled".to_owned()))
+                let _ = timeout(ABORTED, &mut self.signals.end).await;
+                TurnEnd::cancelled()
             }
         };
         match end {
@@ -196,7 +178,7 @@ impl BegunTurn {
                 if let (Some(command), Some(servers)) = (about_servers, &session.servers)
                     && let Some(report) = servers.report(&command).await
                 {
-                    session.say(format!("\n\n{}", preformatted(report)));
+                    session.client.say(format!("\n\n{}", preformatted(report)));
                 }
                 Ok(stop_reason(reason.as_deref()))
             }
@@ -211,20 +193,20 @@ impl BegunTurn {
 
 /// Sends the title of the session, once it has one.
 async fn show_title(session: &AcpSession) {
-    if session.lock().has_title {
+    if session.has_title.load(Ordering::Relaxed) {
         return;
     }
     let params = DescribeParams {
-        key: session.key.clone(),
+        key: session.gateway.key.clone(),
         include_derived_titles: Some(true),
         ..DescribeParams::default()
     };
-    let described = timeout(TITLE, ask::<rpc::SessionsDescribe>(&*session.surface, params)).await;
-    let row = described.ok().and_then(Result::ok).and_then(|described| described.session);
+    let described = session.gateway.ask_within::<rpc::SessionsDescribe>(TITLE, params).await;
+    let row = described.ok().and_then(|described| described.session);
     if let Some(title) = row.and_then(title_of) {
-        session.lock().has_title = true;
+        session.has_title.store(true, Ordering::Relaxed);
         let info = SessionInfoUpdate::new().title(title);
-        session.updates.send(SessionUpdate::SessionInfoUpdate(info));
+        session.client.send(SessionUpdate::SessionInfoUpdate(info));
     }
 }
 
@@ -247,11 +229,11 @@ fn stop_reason(reason: Option<&str>) -> StopReason {
 async fn lost_end(session: &AcpSession, sent: SendParams) -> TurnEnd {
     loop {
         sleep(RECHECK).await;
-        if !session.lock().turn.as_ref().is_some_and(|turn| turn.has_gap) {
+        if session.turn.with_shown(|shown| shown.has_gap) != Some(true) {
             continue;
         }
         // By its idempotency key it is not run twice, and the response has its status.
-        match ask::<rpc::ChatSend>(&*session.surface, sent.clone()).await.map(|it| it.status) {
+        match session.gateway.ask::<rpc::ChatSend>(sent.clone()).await.map(|it| it.status) {
             Ok(SendStatus::Started | SendStatus::InFlight) => {}
             Ok(SendStatus::Ok) => return TurnEnd::Stopped(None),
             Ok(SendStatus::Timeout) => return TurnEnd::Failed("the turn timed out".to_owned()),

@@ -12,8 +12,7 @@ use agent_client_protocol::v1::schema::{
 use serde::Serialize;
 use tokio::sync::Notify;
 
-use crate::calls::text_content;
-use crate::content::chunk;
+use crate::content::{chunk, text_content};
 use crate::outbox::WriteBacklog;
 
 /// Bytes of updates that wait for a client that does not read. Text that comes after them is dropped.

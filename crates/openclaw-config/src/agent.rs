@@ -4,10 +4,12 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::model::{McpConfig, Setting, ToolPolicy};
+use crate::mcp::McpConfig;
 use crate::name::{AgentId, ProviderId};
 use crate::raw::ApprovalFallback;
+use crate::setting::Setting;
 use crate::text::Expanded;
+use crate::tool_policy::ToolPolicy;
 
 /// An agent, with everything it inherits.
 #[derive(Debug, Clone)]

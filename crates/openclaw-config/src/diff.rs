@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::agent::AgentConfig;
-use crate::model::{Config, McpConfig};
+use crate::mcp::McpConfig;
+use crate::model::Config;
 use crate::name::{AgentId, ProviderId, ServerName};
 use crate::server::ServerConfig;
 

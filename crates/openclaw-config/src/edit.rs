@@ -150,7 +150,7 @@ impl Document {
 /// Writes a text to a file as [`Document::save`] does.
 pub(crate) fn save_text(file: &Path, text: &str) -> Result<(), EditError> {
     let write = || -> io::Result<()> {
-        let target = match dunce::canonicalize(file) {
+        let target = match openclaw_files::canonical(file) {
             Ok(target) => target,
             Err(error) if error.kind() == io::ErrorKind::NotFound && file.is_symlink() => {
                 let message = "a link to a missing file";

@@ -9,7 +9,7 @@ use std::time::Duration;
 use openclaw_secrets::SecretTemplate;
 
 use crate::raw::HubApprovals;
-use crate::server::SafeUrl;
+use crate::safe_url::SafeUrl;
 
 /// The gateway's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]

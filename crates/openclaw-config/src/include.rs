@@ -114,7 +114,7 @@ impl<'a> Includes<'a> {
         let here = |problem: &str| Problem::Here(problem.to_owned());
         let folder = self.open.last().and_then(|file| file.parent()).unwrap_or(&self.root);
         let path = folder.join(name);
-        let path = dunce::canonicalize(&path).map_err(|error| {
+        let path = openclaw_files::canonical(&path).map_err(|error| {
             self.missing(path);
             match error.kind() {
                 std::io::ErrorKind::NotFound => here("no such file"),

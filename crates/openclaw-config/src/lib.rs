@@ -29,6 +29,7 @@ mod include;
 pub mod install;
 mod load;
 mod mask;
+mod mcp;
 mod model;
 mod name;
 mod native;
@@ -37,12 +38,15 @@ mod paths;
 mod provider;
 mod raw;
 mod render;
+mod safe_url;
 mod schema;
 mod server;
 mod server_places;
+mod setting;
 mod source;
 mod suggest;
 mod text;
+mod tool_policy;
 mod tree;
 #[cfg(feature = "watch")]
 mod watch;
@@ -55,25 +59,27 @@ pub use edit::{Document, EditError};
 pub use files::{FileContent, ReadFile};
 pub use gateway::{Bind, GatewayConfig, MetricsConfig, RemoteGateway};
 pub use load::{LoadEnvironment, Loaded, load, load_text};
-pub use model::{
-    AcpSettings, Config, HeldBack, McpConfig, McpSettings, Origins, Setting, SettingOrigin,
-    ToolNaming, ToolPolicy,
-};
+pub use mcp::{HeldBack, McpConfig, McpSettings, Origins, ToolNaming};
+pub use model::{AcpSettings, Config};
 pub use name::{AgentId, NameError, ProviderId, ServerName};
 pub use native::{ExecTool, FileTools, NativeToolSettings, PrivateHost, WebFetchTool};
 pub use oauth::{DpopSetting, IdentityProvider, OAuthGrant, OAuthSettings};
 pub use paths::{ChosenBy, NoHome, Paths};
 pub use provider::ProviderConfig;
-pub use raw::{ApprovalFallback, HubApprovals, ModelApi, ProtocolVersion, TransportKind};
+pub use raw::{
+    ApprovalFallback, HubApprovals, ModelApi, ProtocolVersion, TransportKind, json_schema,
+};
 pub use render::Style;
-pub use schema::json_schema;
+pub use safe_url::SafeUrl;
 pub use server::{
     ApprovalPolicy, Args, HttpFlavour, HttpServer, LogLevel, PROGRAM_VARIABLE, ProxySetting,
-    RootsSetting, SafeUrl, SamplingRule, SamplingSettings, ServerConfig, ServerConnection,
-    ServerOptions, StdioServer, TlsSettings, Transport,
+    RootsSetting, SamplingRule, SamplingSettings, ServerConfig, ServerConnection, ServerOptions,
+    StdioServer, TlsSettings, Transport,
 };
+pub use setting::{Setting, SettingOrigin};
 pub use source::{Location, ReadError, SourceSpan, Sources};
 pub use suggest::nearest;
 pub use text::{Expanded, split_command};
+pub use tool_policy::ToolPolicy;
 #[cfg(feature = "watch")]
 pub use watch::{WatchError, Watcher};

@@ -2,7 +2,7 @@
 
 use openclaw_secrets::SecretTemplate;
 
-use crate::server::SafeUrl;
+use crate::safe_url::SafeUrl;
 
 /// OAuth settings that are configured rather than discovered or registered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

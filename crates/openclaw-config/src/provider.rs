@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use openclaw_secrets::SecretTemplate;
 
 use crate::raw::ModelApi;
-use crate::server::SafeUrl;
+use crate::safe_url::SafeUrl;
 
 /// A model provider. Two are equal if they behave the same.
 #[derive(Debug, Clone, PartialEq, Eq)]

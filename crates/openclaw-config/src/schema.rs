@@ -1,19 +1,9 @@
-//! The JSON Schema of the configuration, for editors, generated from the section declarations.
+//! What the JSON Schema of the configuration says about a section and its values.
 
-use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema as _, Schema, SchemaGenerator, json_schema};
+use schemars::{Schema, json_schema};
 use serde_json::{Map, Value, json};
 
 use crate::name::NAME_PATTERN;
-use crate::raw::{RawConfig, SamplingRule};
-
-/// Returns the JSON Schema (2020-12) of `openclaw.json`.
-pub fn json_schema() -> Value {
-    let generator = SchemaSettings::draft2020_12().into_generator();
-    let mut schema = generator.into_root_schema_for::<RawConfig>();
-    schema.insert("title".to_owned(), json!("OpenClaw configuration"));
-    schema.to_value()
-}
 
 /// Adds a constraint beyond the type to the schema of a field. The actual checks are in
 /// [`crate::build`].
@@ -121,12 +111,6 @@ pub(crate) fn model_choice(schema: &mut Value) {
 /// The word `oauth`, or a section.
 pub(crate) fn auth(schema: &mut Value) {
     *schema = json!({ "anyOf": [{ "const": "oauth" }, schema.take()] });
-}
-
-/// True or false, a rule, or a section with limits.
-pub(crate) fn sampling(schema: &mut Value) {
-    let rule = SamplingRule::json_schema(&mut SchemaGenerator::default());
-    *schema = json!({ "anyOf": [{ "type": "boolean" }, rule, schema.take()] });
 }
 
 /// Names of models.

@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use openclaw_secrets::{SecretString, SecretTemplate};
-use url::Url;
 
 use crate::credential;
-use crate::model::ToolPolicy;
 use crate::oauth::OAuthSettings;
 use crate::raw::ProtocolVersion;
 pub use crate::raw::{ApprovalPolicy, LogLevel, SamplingRule};
+use crate::safe_url::SafeUrl;
 use crate::text::Expanded;
+use crate::tool_policy::ToolPolicy;
 
 /// An MCP server that can be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -272,65 +272,4 @@ pub enum ProxySetting {
     Direct,
     /// This proxy.
     Url(SafeUrl),
-}
-
-/// A URL that is displayed as written, without its user info and query values.
-#[derive(Clone)]
-pub struct SafeUrl {
-    url: Url,
-    written: String,
-}
-
-impl SafeUrl {
-    /// Wraps a URL and its text as written, with variables unexpanded.
-    pub(crate) fn new(url: Url, written: &str) -> Self {
-        Self { url, written: written.to_owned() }
-    }
-
-    /// Whether `written` parses to the same URL.
-    pub fn is(&self, written: &str) -> bool {
-        Url::parse(written.trim()).is_ok_and(|url| url == self.url)
-    }
-
-    /// Returns the credentials in it, to be registered with a redactor.
-    pub fn credentials(&self) -> Vec<SecretString> {
-        credential::url_credentials(self.url.as_str())
-    }
-
-    /// Like [`credentials`](Self::credentials), without values of the query that may be something else.
-    pub fn named_credentials(&self) -> Vec<SecretString> {
-        credential::named_url_credentials(self.url.as_str())
-    }
-
-    /// Returns the URL itself. Do not display it.
-    pub fn expose(&self) -> &Url {
-        &self.url
-    }
-}
-
-impl PartialEq for SafeUrl {
-    fn eq(&self, other: &Self) -> bool {
-        self.url == other.url
-    }
-}
-
-impl Eq for SafeUrl {}
-
-impl From<Url> for SafeUrl {
-    fn from(url: Url) -> Self {
-        let written = url.to_string();
-        Self { url, written }
-    }
-}
-
-impl fmt::Display for SafeUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&credential::safe_address(&self.written))
-    }
-}
-
-impl fmt::Debug for SafeUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}")
-    }
 }

@@ -191,5 +191,5 @@ pub fn read_text(path: &Path) -> Result<String, ReadError> {
 
 /// Returns the canonical form of `path`, or `path` itself if it cannot be resolved.
 pub(crate) fn canonical(path: &Path) -> PathBuf {
-    dunce::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
+    openclaw_files::canonical(path).unwrap_or_else(|_| path.to_path_buf())
 }

@@ -13,6 +13,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use openclaw_content::{Source, Text, Untrusted, render};
+use openclaw_testkit::bench::repeats;
 
 const SIZE: usize = 1 << 20;
 const ROUNDS: usize = 15;
@@ -141,7 +142,7 @@ fn main() {
         Row::new("hostile, shuffled", shuffled(HOSTILE)),
     ];
     let mut groups = [Row::of_each(ORDINARY), Row::of_each(HOSTILE), mixtures];
-    for _ in 0..ROUNDS {
+    for _ in 0..repeats(ROUNDS) {
         groups.iter_mut().flatten().for_each(Row::round);
     }
     let out = table(&groups) + "\n" + &summary(&groups);

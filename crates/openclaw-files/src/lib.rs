@@ -4,10 +4,14 @@
 //! an async runtime interrupts. Reading a device may never end, and renaming a file over one breaks
 //! what uses it. So every file of the state directory is opened and replaced here.
 
+mod path;
+
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
+
+pub use path::canonical;
 
 /// Polling interval for a lock held by another process.
 const PAUSE: Duration = Duration::from_millis(5);

@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
+use openclaw_config::AgentConfig;
 use openclaw_content::{Source, Text, Untrusted, clean_line, label};
 use openclaw_mcp::call::library::ServerEntry;
+use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::server::status::ServerStatus;
 use openclaw_mcp_client::listing::ListedSkill;
 
 use crate::agents::AgentRuntime;
-use crate::context;
-use crate::gateway::Gateway;
+use crate::resource_cache::ResourceCache;
 
 /// What an agent should know about MCP servers; included only if there are any (M3).
 const SKILL: &str = include_str!("../../../skills/mcp/SKILL.md");
@@ -22,18 +23,21 @@ const MAX_SKILLS: usize = 50;
 const MAX_DESCRIPTION: usize = 200;
 
 /// The agent's own part of the system prompt.
-pub(crate) fn instructions(service: &AgentRuntime) -> String {
-    let words = service.config.system_prompt.as_ref().map_or("", |words| words.as_str());
+pub(crate) fn instructions(agent: &AgentRuntime) -> String {
+    let own = agent.config.system_prompt.as_ref().map_or("", |prompt| prompt.as_str());
     format!(
-        "Your workspace is {}. File tools resolve relative paths against it.\n\n{words}",
-        service.workspace.display()
+        "Your workspace is {}. File tools resolve relative paths against it.\n\n{own}",
+        agent.workspace.display()
     )
 }
 
 /// The briefing for this turn.
-pub(crate) async fn of(gateway: &Arc<Gateway>, service: &AgentRuntime) -> Vec<Text> {
-    let id = service.config.id.as_str();
-    let Some(tools) = gateway.fleet.agent(id) else { return Vec::new() };
+pub(crate) async fn briefing(
+    fleet: &Fleet,
+    resources: &Arc<ResourceCache>,
+    agent: &AgentConfig,
+) -> Vec<Text> {
+    let Some(tools) = fleet.agent(agent.id.as_str()) else { return Vec::new() };
     let statuses = tools.statuses();
     if statuses.is_empty() {
         return Vec::new();
@@ -45,7 +49,7 @@ pub(crate) async fn of(gateway: &Arc<Gateway>, service: &AgentRuntime) -> Vec<Te
     if !notices.is_empty() {
         briefing.push(Text::ours(notices.join("\n")));
     }
-    briefing.extend(context::of(gateway, service).await);
+    briefing.extend(resources.texts(agent).await);
     briefing
 }
 
@@ -69,8 +73,8 @@ fn servers(statuses: &[ServerStatus]) -> String {
 /// Lists the skills of the servers, whose descriptions are untrusted. `None` without any.
 fn skills(skills: &[ServerEntry<Arc<ListedSkill>>]) -> Option<Text> {
     let clean = |text: &str| clean_line(Untrusted::new(text), MAX_DESCRIPTION);
-    let lines = skills.iter().take(MAX_SKILLS).map(|of| {
-        let (server, skill) = (&of.server, &of.entry);
+    let lines = skills.iter().take(MAX_SKILLS).map(|it| {
+        let (server, skill) = (&it.server, &it.entry);
         format!("{server}  {}  {}: {}", clean(&skill.uri), skill.name(), clean(skill.description()))
     });
     let mut lines: Vec<String> = lines.collect();

@@ -1,31 +1,22 @@
-//! The connected callers, the events each one subscribes to, and each one's surface.
+//! The connected callers, and the events that each of them subscribes to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use futures_util::TryFutureExt as _;
-use futures_util::future::BoxFuture;
 use openclaw_protocol::chat::ChatEvent;
 use openclaw_protocol::connect::caps;
 use openclaw_protocol::sessions::ChangedEvent;
 use openclaw_protocol::socket::Backlog;
-use openclaw_protocol::{
-    ErrorShape, Event, EventReceiver, EventSender, Request, RequestError, Response, Scope, Surface,
-    names,
-};
-use openclaw_trace::SpanContext;
+use openclaw_protocol::{Event, EventReceiver, EventSender, Scope, names};
 use parking_lot::Mutex;
 use serde::Serialize;
-use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::gateway::Gateway;
-use crate::methods::{self, RequestContext};
-use crate::socket::{Caller, Endpoint, RequestOptions};
+use crate::socket::Caller;
 
 /// Events buffered for a slow caller. Lost events are reported to it.
 const EVENTS: usize = 512;
@@ -46,8 +37,8 @@ pub(crate) struct Callers {
 /// A connected caller.
 #[derive(Debug)]
 pub(crate) struct Connected {
-    pub(crate) id: u64,
-    pub(crate) who: Caller,
+    id: u64,
+    caller: Caller,
     events: EventSender,
     /// What waits in its socket, if it has one.
     backlog: OnceLock<Arc<Backlog>>,
@@ -58,6 +49,21 @@ pub(crate) struct Connected {
 }
 
 impl Connected {
+    /// Identifies the connection.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Who has connected.
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// Counts what waits in its socket as not received.
+    pub(crate) fn sends_through(&self, backlog: Arc<Backlog>) {
+        let _ = self.backlog.set(backlog);
+    }
+
     /// Subscribes to the events of a session.
     pub(crate) fn follow(&self, session: &str) {
         let mut follows = self.follows.lock();
@@ -92,7 +98,7 @@ impl Connected {
 
     /// Whether it may approve calls.
     pub(crate) fn decides(&self) -> bool {
-        Scope::Approvals.is_in(&self.who.scopes)
+        Scope::Approvals.is_in(&self.caller.scopes)
     }
 
     /// Whether it shows requests for approval in this session, and may answer them.
@@ -123,7 +129,7 @@ impl Connected {
     }
 
     fn has(&self, capability: &str) -> bool {
-        self.who.caps.iter().any(|cap| cap == capability)
+        self.caller.caps.iter().any(|cap| cap == capability)
     }
 
     /// The key of a session that belongs to this caller alone, for calls outside any other session.
@@ -146,17 +152,17 @@ impl Connected {
 
     /// Its name in the audit log.
     pub(crate) fn name(&self) -> String {
-        let name = self.who.client.display_name.clone();
-        name.unwrap_or_else(|| format!("{:?}", self.who.client.id).to_lowercase())
+        let name = self.caller.client.display_name.clone();
+        name.unwrap_or_else(|| format!("{:?}", self.caller.client.id).to_lowercase())
     }
 }
 
 impl Callers {
-    pub(crate) fn add(&self, who: Caller) -> Arc<Connected> {
+    pub(crate) fn add(&self, caller: Caller) -> Arc<Connected> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let connected = Arc::new(Connected {
             id,
-            who,
+            caller,
             events: EventSender::new(EVENTS),
             backlog: OnceLock::new(),
             follows: Mutex::default(),
@@ -168,7 +174,7 @@ impl Callers {
         connected
     }
 
-    fn remove(&self, id: u64) {
+    pub(crate) fn remove(&self, id: u64) {
         if let Some(caller) = self.connected.lock().remove(&id) {
             caller.gone.cancel();
         }
@@ -221,7 +227,7 @@ impl Callers {
 
     /// Sends an event to all callers that may read.
     pub(crate) fn tell_all(&self, name: &'static str, payload: &impl Serialize) {
-        self.tell(name, payload, |caller| Scope::Read.is_in(&caller.who.scopes));
+        self.tell(name, payload, |caller| Scope::Read.is_in(&caller.caller.scopes));
     }
 
     /// Sends an event to the callers that follow a session, except one.
@@ -332,78 +338,5 @@ impl Callers {
             Ok(event) => meant.iter().for_each(|caller| caller.events.tell(event.clone())),
             Err(error) => tracing::error!(event = name, %error, "cannot serialize an event"),
         }
-    }
-}
-
-/// A caller's end of the gateway. Dropping it unregisters the caller and its tools.
-#[derive(Debug)]
-pub(crate) struct CallerSurface {
-    gateway: Arc<Gateway>,
-    caller: Arc<Connected>,
-}
-
-impl CallerSurface {
-    pub(crate) fn new(gateway: Arc<Gateway>, who: Caller) -> Self {
-        let caller = gateway.callers.add(who);
-        Self { gateway, caller }
-    }
-
-    fn asked(&self, options: RequestOptions) -> RequestContext<'_> {
-        let RequestOptions { trace, early } = options;
-        RequestContext { gateway: &self.gateway, caller: &self.caller, trace, early }
-    }
-}
-
-impl Drop for CallerSurface {
-    fn drop(&mut self) {
-        self.gateway.callers.remove(self.caller.id);
-        self.gateway.lent.take_back(self.caller.id);
-    }
-}
-
-impl Surface for CallerSurface {
-    fn call_in(
-        &self,
-        request: Request,
-        trace: Option<SpanContext>,
-    ) -> BoxFuture<'_, Result<Response, RequestError>> {
-        let options = RequestOptions { trace, early: None };
-        let answer = methods::answer(self.asked(options), request);
-        Box::pin(answer.map_err(RequestError::Refused))
-    }
-
-    fn events(&self) -> EventReceiver {
-        self.caller.events.listen()
-    }
-}
-
-impl Endpoint for CallerSurface {
-    fn sends_through(&self, backlog: Arc<Backlog>) {
-        let _ = self.caller.backlog.set(backlog);
-    }
-
-    fn request<'a>(
-        &'a self,
-        method: &'a str,
-        params: Option<Box<RawValue>>,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
-        self.request_with(method, params, RequestOptions::default())
-    }
-
-    fn request_with<'a>(
-        &'a self,
-        method: &'a str,
-        params: Option<Box<RawValue>>,
-        options: RequestOptions,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
-        Box::pin(methods::answer_json(self.asked(options), method, params))
-    }
-
-    fn lost_events(&self, events: u64) {
-        self.gateway.fleet.metrics().events_lost(events);
-    }
-
-    fn events(&self) -> EventReceiver {
-        self.caller.events.listen()
     }
 }

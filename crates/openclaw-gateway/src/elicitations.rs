@@ -16,9 +16,9 @@ use openclaw_protocol::{ErrorShape, names};
 use openclaw_tools::schema::Validator;
 use serde_json::{Map, Value};
 
-use crate::callers::Callers;
-use crate::gateway::now_ms;
-use crate::pending_questions::PendingQuestions;
+use crate::callers::{Callers, Connected};
+use crate::clock::now_ms;
+use crate::pending_requests::PendingRequests;
 
 /// The engine times out this much later, so that the timeout is reported here first.
 const MARGIN: Duration = Duration::from_secs(5);
@@ -30,13 +30,29 @@ const MAX_FORM: usize = 64 * 1024;
 /// Maximum length of a URL to visit, in bytes.
 const MAX_ADDRESS: usize = 16 * 1024;
 
-/// Pending questions of servers.
-pub(crate) type Elicitations = PendingQuestions<Elicitation, ElicitationAnswer>;
+/// Sends questions of servers to the connected clients: for servers, these are the one user whom they ask.
+#[derive(Debug)]
+pub(crate) struct Elicitations {
+    callers: Arc<Callers>,
+    pending: PendingRequests<Elicitation, ElicitationAnswer>,
+}
 
 impl Elicitations {
+    pub(crate) fn new(callers: Arc<Callers>) -> Self {
+        Self { callers, pending: PendingRequests::default() }
+    }
+
+    /// The pending questions that a caller may answer, oldest first.
+    pub(crate) fn list(&self, caller: &Connected) -> Vec<Elicitation> {
+        let mut elicitations = self.pending.list();
+        elicitations.retain(|it| caller.answers_for(&it.session_keys));
+        elicitations.sort_by_key(|it| it.created_at_ms);
+        elicitations
+    }
+
     /// Answers a question.
     pub(crate) fn respond(&self, params: &RespondParams) -> Result<(), ErrorShape> {
-        self.answer(&params.id, |asked| match (params.action, &params.content) {
+        self.pending.answer(&params.id, |asked| match (params.action, &params.content) {
             (Action::Accept, content) => accepted(&asked.wanted, content.as_ref()),
             (_, Some(_)) => Err(ErrorShape::invalid("`content` is only allowed with `accept`")),
             (Action::Decline, None) => Ok(ElicitationAnswer::Decline),
@@ -79,25 +95,18 @@ fn unanswerable(wanted: &ElicitationKind) -> Option<&'static str> {
     }
 }
 
-/// The connected clients, as the one user that servers ask.
-#[derive(Debug)]
-pub(crate) struct ElicitationClients {
-    pub(crate) callers: Arc<Callers>,
-    pub(crate) waiting: Arc<Elicitations>,
-}
-
-impl Elicitor for ElicitationClients {
+impl Elicitor for Elicitations {
     fn ask(&self, question: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
         Box::pin(self.ask_callers(question))
     }
 }
 
-impl ElicitationClients {
+impl Elicitations {
     async fn ask_callers(&self, question: ElicitationRequest) -> ElicitationAnswer {
         let asked = self.callers.who_answers_for(&question.sessions());
         let trouble = if asked.is_empty() {
             Some("no client can answer")
-        } else if self.waiting.count() >= MAX_WAITING {
+        } else if self.pending.count() >= MAX_WAITING {
             Some("too many pending questions")
         } else {
             unanswerable(&question.wanted)
@@ -106,13 +115,13 @@ impl ElicitationClients {
             tracing::info!(server = %question.server, "declined a question: {trouble}");
             return ElicitationAnswer::Decline;
         }
-        let patience = PATIENCE.saturating_sub(MARGIN);
-        let elicitation = self.words(question, patience);
+        let timeout = PATIENCE.saturating_sub(MARGIN);
+        let elicitation = self.elicitation(question, timeout);
         let id = elicitation.id.clone();
         // Register first: the answer may arrive immediately.
-        let answered = self.waiting.open(id.clone(), elicitation.clone());
+        let answered = self.pending.open(id.clone(), elicitation.clone());
         let mut pending = Pending {
-            people: self,
+            elicitations: self,
             id,
             sessions: elicitation.session_keys.clone(),
             asked: &asked,
@@ -122,7 +131,7 @@ impl ElicitationClients {
         self.callers.send_to_these(&asked, names::MCP_ELICITATION_REQUESTED, &elicitation);
         let answer = tokio::select! {
             biased;
-            answer = tokio::time::timeout(patience, answered) => answer,
+            answer = tokio::time::timeout(timeout, answered) => answer,
             () = self.all_left(&asked, &elicitation.session_keys) => {
                 return ElicitationAnswer::Cancel;
             }
@@ -155,13 +164,14 @@ impl ElicitationClients {
         }
     }
 
-    fn words(&self, question: ElicitationRequest, patience: Duration) -> Elicitation {
+    /// The question as clients see it.
+    fn elicitation(&self, question: ElicitationRequest, timeout: Duration) -> Elicitation {
         let session_keys = question.sessions();
         let ElicitationRequest { server, message, wanted, .. } = question;
         let now = now_ms();
-        let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+        let timeout = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         Elicitation {
-            id: format!("{server}-{now}-{}", self.waiting.number()),
+            id: format!("{server}-{now}-{}", self.pending.number()),
             server,
             session_keys,
             message,
@@ -170,14 +180,14 @@ impl ElicitationClients {
                 ElicitationKind::Visit(url) => Shown::Url { url },
             },
             created_at_ms: now,
-            expires_at_ms: now.saturating_add(patience),
+            expires_at_ms: now.saturating_add(timeout),
         }
     }
 }
 
 /// A pending question. Dropping it closes the question and notifies the clients that were asked.
 struct Pending<'a> {
-    people: &'a ElicitationClients,
+    elicitations: &'a Elicitations,
     id: String,
     sessions: Vec<String>,
     asked: &'a BTreeSet<u64>,
@@ -187,8 +197,8 @@ struct Pending<'a> {
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        let ElicitationClients { callers, waiting } = self.people;
-        waiting.close(&self.id);
+        let Elicitations { callers, pending } = self.elicitations;
+        pending.close(&self.id);
         let (id, action, reason) = (std::mem::take(&mut self.id), self.action, self.reason);
         let event = ResolvedEvent { id, action, reason };
         // Also to those that have connected since, and may have listed it.
@@ -211,10 +221,10 @@ mod tests {
 
     const SESSION: &str = "here";
 
-    /// `ElicitationClients` with one caller that can answer.
-    fn people() -> ElicitationClients {
-        let people = ElicitationClients { callers: Arc::default(), waiting: Arc::default() };
-        let caller = people.callers.add(Caller {
+    /// `Elicitations` with one caller that can answer.
+    fn elicitations() -> Elicitations {
+        let elicitations = Elicitations::new(Arc::default());
+        let caller = elicitations.callers.add(Caller {
             client: ClientInfo::default(),
             role: "operator".to_owned(),
             scopes: vec!["operator.approvals".to_owned()],
@@ -224,7 +234,7 @@ mod tests {
             connection: "this process".to_owned(),
         });
         caller.follow(SESSION);
-        people
+        elicitations
     }
 
     fn question(wanted: ElicitationKind) -> ElicitationRequest {
@@ -240,30 +250,31 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_question_that_is_not_answered_in_time_is_cancelled_and_closed() {
-        let people = people();
+        let elicitations = elicitations();
         // Before the engine times out, so that it is reported as expired.
-        let answer = tokio::time::timeout(PATIENCE, people.ask(form())).await.unwrap();
-        assert_eq!((answer, people.waiting.count()), (ElicitationAnswer::Cancel, 0));
+        let answer = tokio::time::timeout(PATIENCE, elicitations.ask(form())).await.unwrap();
+        assert_eq!((answer, elicitations.pending.count()), (ElicitationAnswer::Cancel, 0));
     }
 
     #[tokio::test]
     async fn an_unanswerable_question_is_declined_immediately() {
-        let people = people();
+        let elicitations = elicitations();
         let forms = [
             json!([]),
             json!({ "type": "object", "properties": { "a": { "type": 5 } } }),
             json!({ "type": "object", "description": "x".repeat(MAX_FORM) }),
         ];
         for form in forms {
-            let answer = people.ask(question(ElicitationKind::Form(form.clone()))).now_or_never();
+            let answer =
+                elicitations.ask(question(ElicitationKind::Form(form.clone()))).now_or_never();
             assert_eq!(answer, Some(ElicitationAnswer::Decline), "{form}");
         }
         let address = format!("https://x.test/{}", "a".repeat(MAX_ADDRESS));
-        let answer = people.ask(question(ElicitationKind::Visit(address))).now_or_never();
+        let answer = elicitations.ask(question(ElicitationKind::Visit(address))).now_or_never();
         assert_eq!(answer, Some(ElicitationAnswer::Decline));
         let alone = ElicitationRequest { calls: Vec::new(), ..form() };
         assert_eq!(
-            people.ask(alone).now_or_never(),
+            elicitations.ask(alone).now_or_never(),
             Some(ElicitationAnswer::Decline),
             "no session"
         );
@@ -271,11 +282,11 @@ mod tests {
 
     #[tokio::test]
     async fn pending_questions_are_limited() {
-        let people = people();
-        let mut waiting: Vec<_> = (0..MAX_WAITING).map(|_| people.ask(form())).collect();
+        let elicitations = elicitations();
+        let mut waiting: Vec<_> = (0..MAX_WAITING).map(|_| elicitations.ask(form())).collect();
         assert!(waiting.iter_mut().all(|asking| asking.now_or_never().is_none()));
-        assert_eq!(people.ask(form()).now_or_never(), Some(ElicitationAnswer::Decline));
+        assert_eq!(elicitations.ask(form()).now_or_never(), Some(ElicitationAnswer::Decline));
         waiting.pop();
-        assert!(people.ask(form()).now_or_never().is_none(), "there is room again");
+        assert!(elicitations.ask(form()).now_or_never().is_none(), "there is room again");
     }
 }

@@ -1,139 +1,101 @@
-//! The gateway: the whole program without a front end.
+//! The gateway: the whole program without a front end. Composes the services, and is their front door.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwap;
-use openclaw_config::Loaded;
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp_server::hub::Hub;
 use openclaw_mcp_server::hub::asks::Asks;
 use openclaw_mcp_server::hub::http::HubHttp;
 use openclaw_metrics::prometheus::Format;
-use openclaw_protocol::config::Issue;
+use openclaw_protocol::config::ReloadResult;
 use openclaw_protocol::connect::{AuthMode, SessionDefaults, Snapshot};
-use openclaw_protocol::health::Health;
 use openclaw_protocol::mcp::ServerEvent;
 use openclaw_protocol::{ErrorShape, Surface, detail, keys, names};
 use openclaw_secrets::Resolver;
-use openclaw_sessions::{SessionStore, SqliteStore};
+use openclaw_sessions::{SessionStore, SqliteStore, StoreError};
 use openclaw_tools::native;
 use serde_json::Value;
-use tokio::sync::Mutex;
+use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::agents::{ActiveConfig, HostContext};
-use crate::callers::{CallerSurface, Callers};
+use crate::agents::{ActiveConfig, Agents};
+use crate::approvals::{ApprovalRules, Approvals};
+use crate::callers::Callers;
 use crate::client_metadata;
-use crate::connections::Connections;
-use crate::context::ResourceCache;
-use crate::elicitations::{ElicitationClients, Elicitations};
+use crate::configuration::Configuration;
+use crate::elicitations::Elicitations;
+use crate::host::HostContext;
 use crate::hub::{ActiveAgents, HubElicitor, HubSampler};
 use crate::lent::Lent;
-use crate::manage::Logins;
-use crate::methods;
-use crate::metrics::ServedMetrics;
-use crate::question_subjects::QuestionSubjects;
-use crate::questions::Questions;
+use crate::mcp::Servers;
+use crate::methods::{self, ProcessInfo, Services};
+use crate::metrics::{LiveMetrics, ServedMetrics};
+use crate::resource_cache::ResourceCache;
 use crate::runs::Runs;
-use crate::sampling::{AgentModels, SamplingState};
+use crate::sampling::AgentSampler;
+use crate::sessions::Sessions;
 use crate::setup::{GatewaySetup, Prepare, StartError};
 use crate::socket::{Caller, CallerService, Endpoint, HelloInfo, MetricsAccess};
 use crate::store::StoreOnUse;
+use crate::surface::CallerSurface;
+use crate::turns::Turns;
 
 /// Configuration, servers, agents and sessions, behind the methods of the protocol.
 pub struct Gateway {
-    pub(crate) version: String,
-    pub(crate) started: Instant,
-    pub(crate) config_file: PathBuf,
-    pub(crate) state: PathBuf,
-    pub(crate) load: Arc<dyn Fn() -> Loaded + Send + Sync>,
-    /// Why the configuration on disk is not the active one.
-    pub(crate) rejected: ArcSwap<Vec<Issue>>,
-    /// Serializes configuration changes.
-    pub(crate) changing: Mutex<()>,
-    pub(crate) active: ArcSwap<ActiveConfig>,
-    pub(crate) host_context: HostContext,
-    /// For tasks that outlive a call.
-    pub(crate) this: Weak<Self>,
-    pub(crate) fleet: Arc<Fleet>,
+    services: Arc<Services>,
     hub: Arc<Hub>,
     hub_http: Arc<HubHttp>,
-    /// Set if it listens.
-    pub(crate) served_metrics: OnceLock<ServedMetrics>,
-    pub(crate) store: Arc<dyn SessionStore>,
-    pub(crate) callers: Arc<Callers>,
-    pub(crate) runs: Runs,
-    pub(crate) questions: Questions,
-    pub(crate) question_subjects: QuestionSubjects,
-    pub(crate) elicitations: Arc<Elicitations>,
-    pub(crate) sampling: SamplingState,
-    pub(crate) lent: Lent,
-    pub(crate) connections: Connections,
-    pub(crate) logins: Logins,
-    pub(crate) context: ResourceCache,
-    /// Directory of the servers' logs.
-    pub(crate) logs: Option<PathBuf>,
-    pub(crate) tasks: TaskTracker,
+    state: PathBuf,
+    resolver: Resolver,
     /// Cancelled when the gateway stops accepting work.
-    pub(crate) ending: CancellationToken,
-    /// Cancelled when a client has requested that it stops.
-    pub(crate) stop_requested: CancellationToken,
-    /// Startup notes for the user.
-    pub(crate) notes: Vec<String>,
+    ending: CancellationToken,
 }
 
-impl std::fmt::Debug for Gateway {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gateway").field("state", &self.state).finish_non_exhaustive()
     }
 }
 
 impl Gateway {
-    /// The name of the process for users: what is not stored is kept until it exits.
-    pub(crate) fn process_name(&self) -> &'static str {
-        if self.is_served() { "the gateway" } else { "openclaw" }
-    }
-
-    /// Whether it listens.
-    pub(crate) fn is_served(&self) -> bool {
-        self.served_metrics.get().is_some()
-    }
-
-    /// Where all of a pending question can be read, if other processes can ask this one.
-    pub(crate) fn shows_questions(&self) -> Option<String> {
-        self.is_served()
-            .then(|| "`openclaw approvals show` on the machine of the gateway".to_owned())
-    }
-
     /// Starts the gateway. Servers connect in the background.
     ///
     /// # Errors
     /// Fails if the session store cannot be opened.
     pub async fn start(setup: GatewaySetup) -> Result<Arc<Self>, StartError> {
+        Self::start_served(setup, None).await
+    }
+
+    /// Like [`start`](Self::start). With settings for `/metrics` it is a gateway that listens.
+    pub(crate) async fn start_served(
+        setup: GatewaySetup,
+        served_metrics: Option<ServedMetrics>,
+    ) -> Result<Arc<Self>, StartError> {
         let GatewaySetup {
             config,
             config_file,
             load,
             state,
-            fleet,
+            mut fleet,
             environment,
             version,
             prepare,
             workspace,
         } = setup;
-        let sessions = state.join("sessions.db");
-        let (store, note): (Arc<dyn SessionStore>, _) = match prepare {
-            Prepare::AtStart => {
-                let opened = SqliteStore::open(sessions).await?;
-                (Arc::new(opened.store), opened.note)
-            }
-            Prepare::OnUse => (Arc::new(StoreOnUse::new(sessions)), None),
-        };
-        let host_context = HostContext {
-            resolver: fleet.context.resolver.clone(),
+        let started = Instant::now();
+        let is_served = served_metrics.is_some();
+        let database = state.join("sessions.db");
+        let (store, note) = open_store(&database, prepare).await?;
+        let tasks = TaskTracker::new();
+        let ending = CancellationToken::new();
+        let resolver = fleet.context.resolver.clone();
+        let logs = fleet.folders.logs.clone();
+        let host = HostContext {
+            resolver: resolver.clone(),
             environment,
             state: state.clone(),
             workspace,
@@ -141,82 +103,120 @@ impl Gateway {
             guard: fleet.context.guard.clone(),
             metrics: fleet.services.metrics.clone(),
         };
-        let logs = fleet.folders.logs.clone();
-        let workspace = Some(host_context.default_workspace());
-        let (callers, elicitations) = (Arc::<Callers>::default(), Arc::<Elicitations>::default());
-        let mut fleet = fleet;
+        let callers = Arc::<Callers>::default();
+        let runs = Arc::new(Runs::new(ending.clone()));
+        let approvals = Arc::new(Approvals::new(Arc::clone(&callers), is_served));
+        let elicitations = Arc::new(Elicitations::new(Arc::clone(&callers)));
+        let lent = Arc::new(Lent::new(Arc::clone(&callers)));
         let asks = Arc::<Asks>::default();
-        fleet.context.host.workspace = workspace;
+        fleet.context.host.workspace = Some(host.default_workspace());
         fleet.context.host.downstream = Some(Arc::clone(&asks) as _);
         // Declared in the handshake with a server, before any client is connected: servers list other
         // tools for clients without it. If no user can answer, it is declined (T11).
-        let next = ElicitationClients {
-            callers: Arc::clone(&callers),
-            waiting: Arc::clone(&elicitations),
-        };
-        let elicitor = HubElicitor { asks: Arc::clone(&asks), next };
-        fleet.context.host.elicitor = Some(Arc::new(elicitor));
-        let sampling = SamplingState::new(fleet.services.audit.clone());
-        let gateway = Arc::new_cyclic(|this: &Weak<Self>| {
-            let (gateway, next) = (this.clone(), AgentModels(this.clone()));
-            let sampler = HubSampler { asks: Arc::clone(&asks), gateway, next };
-            fleet.context.host.sampler = Some(Arc::new(sampler));
+        fleet.context.host.elicitor = Some(Arc::new(HubElicitor {
+            asks: Arc::clone(&asks),
+            next: Arc::clone(&elicitations),
+        }));
+        let agents = Arc::new_cyclic(|agents: &Weak<Agents>| {
+            let audit = fleet.services.audit.clone();
+            fleet.context.host.sampler = Some(Arc::new(HubSampler {
+                asks: Arc::clone(&asks),
+                agents: agents.clone(),
+                next: AgentSampler::new(
+                    agents.clone(),
+                    Arc::clone(&approvals),
+                    Arc::clone(&callers),
+                    audit,
+                ),
+            }));
+            let config = Arc::new(config);
             let fleet = Fleet::start(&config, fleet);
-            let agents = Arc::new(ActiveAgents(this.clone()));
-            let hub = Hub::new(Arc::clone(&fleet), agents, asks);
-            Self {
-                version,
-                started: Instant::now(),
-                config_file,
-                state,
-                load,
-                rejected: ArcSwap::default(),
-                changing: Mutex::new(()),
-                active: ArcSwap::from_pointee(ActiveConfig::new(
-                    config,
-                    &fleet,
-                    &host_context,
-                    this,
-                )),
-                this: this.clone(),
-                host_context,
-                hub_http: Arc::new(HubHttp::new(Arc::clone(&hub))),
-                served_metrics: OnceLock::new(),
-                hub,
-                fleet,
-                store,
-                callers,
-                runs: Runs::default(),
-                questions: Questions::default(),
-                question_subjects: QuestionSubjects::default(),
-                elicitations,
-                sampling,
-                lent: Lent::default(),
-                connections: Connections::default(),
-                logins: Logins::default(),
-                context: ResourceCache::default(),
-                logs,
-                tasks: TaskTracker::new(),
-                ending: CancellationToken::new(),
-                stop_requested: CancellationToken::new(),
-                notes: note.into_iter().collect(),
-            }
+            let servers =
+                Servers::new(Arc::clone(&fleet), Arc::clone(&config), logs.clone(), tasks.clone());
+            Agents::new(config, fleet, Arc::new(servers), host)
         });
+        let fleet = Arc::clone(agents.fleet());
+        let servers = Arc::clone(agents.servers());
+        let hub = Hub::new(Arc::clone(&fleet), Arc::new(ActiveAgents(Arc::clone(&agents))), asks);
+        let resources =
+            Arc::new(ResourceCache::new(Arc::clone(&fleet), tasks.clone(), ending.clone()));
+        let sessions = Arc::new(Sessions::new(
+            (store, database),
+            Arc::clone(&agents),
+            Arc::clone(&runs),
+            Arc::clone(&callers),
+            (tasks.clone(), ending.clone()),
+        ));
+        let turns = Turns::new(
+            Arc::clone(&sessions),
+            Arc::clone(&approvals),
+            Arc::clone(&callers),
+            Arc::clone(&lent),
+            Arc::clone(&resources),
+            Arc::clone(&fleet),
+        );
+        let configuration = Arc::new(Configuration::new(
+            (config_file, load),
+            Arc::clone(&agents),
+            resources,
+            resolver.clone(),
+            served_metrics,
+        ));
+        let metrics = LiveMetrics {
+            version: version.clone(),
+            started,
+            fleet: Arc::clone(&fleet),
+            runs: Arc::clone(&runs),
+            callers: Arc::clone(&callers),
+            approvals: Arc::clone(&approvals),
+        };
+        let process = ProcessInfo {
+            version,
+            started,
+            notes: note.into_iter().collect(),
+            logs,
+            is_served,
+            tasks,
+            stop_requested: CancellationToken::new(),
+        };
         if prepare == Prepare::AtStart {
-            gateway.active.load().set_up();
+            agents.active().set_up();
         }
+        let services = Services {
+            approval_rules: ApprovalRules::new(Arc::clone(&agents)),
+            agents,
+            approvals,
+            callers,
+            configuration,
+            elicitations,
+            lent,
+            metrics,
+            process,
+            runs,
+            servers,
+            sessions,
+            turns,
+        };
+        let gateway = Self {
+            services: Arc::new(services),
+            hub_http: Arc::new(HubHttp::new(Arc::clone(&hub))),
+            hub,
+            state,
+            resolver,
+            ending,
+        };
         gateway.watch_servers();
-        Ok(gateway)
+        Ok(Arc::new(gateway))
     }
 
     /// Returns a caller's end of the gateway. Dropping it unregisters the caller and its tools.
-    pub fn caller(self: &Arc<Self>, caller: Caller) -> Arc<dyn Surface> {
-        Arc::new(CallerSurface::new(Arc::clone(self), caller))
+    pub fn caller(&self, caller: Caller) -> Arc<dyn Surface> {
+        Arc::new(CallerSurface::new(Arc::clone(&self.services), caller))
     }
 
     /// Waits until a client has requested that the gateway stops.
     pub async fn stop_requested(&self) {
-        self.stop_requested.cancelled().await;
+        self.services.process.stop_requested.cancelled().await;
     }
 
     /// Waits up to `grace` for running work, then terminates everything (L5).
@@ -228,24 +228,38 @@ impl Gateway {
     /// Stops accepting work, and waits up to `grace` for running turns.
     pub(crate) async fn wind_down(&self, grace: Duration) {
         self.ending.cancel();
-        let drained = tokio::time::timeout(grace, self.runs.drained()).await;
+        let runs = &self.services.runs;
+        let drained = tokio::time::timeout(grace, runs.drained()).await;
         if drained.is_err() {
             tracing::info!("grace period is over; cancelling running turns");
-            self.runs.cancel_all();
-            let _ = tokio::time::timeout(Duration::from_secs(5), self.runs.drained()).await;
+            runs.cancel_all();
+            let _ = tokio::time::timeout(Duration::from_secs(5), runs.drained()).await;
         }
     }
 
     /// Stops the servers and waits briefly for background tasks.
     pub(crate) async fn end(&self) {
-        self.tasks.close();
-        self.fleet.stop().await;
-        let _ = tokio::time::timeout(Duration::from_secs(1), self.tasks.wait()).await;
+        let tasks = &self.services.process.tasks;
+        tasks.close();
+        self.fleet().stop().await;
+        let _ = tokio::time::timeout(Duration::from_secs(1), tasks.wait()).await;
     }
 
     /// The active configuration.
     pub fn config(&self) -> Arc<ActiveConfig> {
-        self.active.load_full()
+        self.services.agents.active()
+    }
+
+    /// Reloads the configuration. Only what has changed is affected.
+    pub async fn reload(&self) -> ReloadResult {
+        self.services.configuration.reload().await
+    }
+
+    /// Applies every saved change of the configuration until the gateway stops.
+    pub(crate) fn watch_config(&self) {
+        let configuration = Arc::clone(&self.services.configuration);
+        let ending = self.ending.clone();
+        self.services.process.tasks.spawn(async move { configuration.watch(ending).await });
     }
 
     /// The state folder.
@@ -255,12 +269,12 @@ impl Gateway {
 
     /// Resolves secrets.
     pub fn resolver(&self) -> &Resolver {
-        &self.host_context.resolver
+        &self.resolver
     }
 
     /// The MCP servers.
     pub fn fleet(&self) -> &Arc<Fleet> {
-        &self.fleet
+        self.services.agents.fleet()
     }
 
     /// The MCP servers of the agents, for other programs.
@@ -270,14 +284,15 @@ impl Gateway {
 
     /// Startup notes for the user.
     pub fn notes(&self) -> &[String] {
-        &self.notes
+        &self.services.process.notes
     }
 
     /// Forwards server state changes to the callers.
-    fn watch_servers(self: &Arc<Self>) {
-        let (gateway, mut events) = (Arc::downgrade(self), self.fleet.events());
+    fn watch_servers(&self) {
+        let mut events = self.fleet().events();
+        let callers = Arc::clone(&self.services.callers);
         let ending = self.ending.clone();
-        self.tasks.spawn(async move {
+        self.services.process.tasks.spawn(async move {
             loop {
                 let change = tokio::select! {
                     () = ending.cancelled() => return,
@@ -285,30 +300,33 @@ impl Gateway {
                 };
                 let change = match change {
                     Ok(change) => change,
-                    Err(tokio::sync::broadcast::error::RecvError::Lagged(_)) => continue,
-                    Err(tokio::sync::broadcast::error::RecvError::Closed) => return,
+                    Err(RecvError::Lagged(_)) => continue,
+                    Err(RecvError::Closed) => return,
                 };
-                let Some(gateway) = gateway.upgrade() else { return };
                 let event = ServerEvent {
                     agent_id: None,
                     name: change.server.to_string(),
                     state: change.state.name().to_owned(),
                     error: change.reason,
                 };
-                gateway.callers.tell_all(names::MCP_SERVER, &event);
+                callers.tell_all(names::MCP_SERVER, &event);
             }
         });
     }
+}
 
-    pub(crate) fn health(&self) -> Health {
-        Health {
-            ok: Some(true),
-            ts: Some(now_ms()),
-            duration_ms: Some(0),
-            default_agent_id: Some(self.active.load().default_agent().to_owned()),
-            config_reload: None,
+/// Opens the session store, or has it opened on first use. Returns a note for the user, if there is one.
+async fn open_store(
+    database: &Path,
+    prepare: Prepare,
+) -> Result<(Arc<dyn SessionStore>, Option<String>), StoreError> {
+    Ok(match prepare {
+        Prepare::AtStart => {
+            let opened = SqliteStore::open(database).await?;
+            (Arc::new(opened.store), opened.note)
         }
-    }
+        Prepare::OnUse => (Arc::new(StoreOnUse::new(database.to_owned())), None),
+    })
 }
 
 impl CallerService for Arc<Gateway> {
@@ -317,21 +335,22 @@ impl CallerService for Arc<Gateway> {
             let error = ErrorShape::unavailable("the gateway is stopping");
             return Err(error.with_detail(detail::STOPPING));
         }
-        Ok(Arc::new(CallerSurface::new(Arc::clone(self), caller)))
+        Ok(Arc::new(CallerSurface::new(Arc::clone(&self.services), caller)))
     }
 
     fn hello(&self, _: &Caller) -> HelloInfo {
-        let active = self.active.load();
+        let process = &self.services.process;
+        let active = self.config();
         let agent = active.default_agent();
         HelloInfo {
-            version: self.version.clone(),
+            version: process.version.clone(),
             methods: methods::names().map(ToOwned::to_owned).collect(),
             events: names::ALL.iter().map(|name| (*name).to_owned()).collect(),
             capabilities: Vec::new(),
             snapshot: Snapshot {
-                health: self.health(),
-                uptime_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
-                config_path: self.config_file.to_str().map(ToOwned::to_owned),
+                health: methods::health(&self.services.agents),
+                uptime_ms: process.uptime_ms(),
+                config_path: self.services.configuration.file().to_str().map(ToOwned::to_owned),
                 state_dir: self.state.to_str().map(ToOwned::to_owned),
                 session_defaults: Some(SessionDefaults {
                     default_agent_id: agent.to_owned(),
@@ -350,7 +369,7 @@ impl CallerService for Arc<Gateway> {
     }
 
     fn client_metadata(&self) -> Option<Value> {
-        let active = self.active.load();
+        let active = self.config();
         let public = active.config.gateway.public_url.as_ref()?;
         Some(client_metadata::document(&client_metadata::url(public.expose())?))
     }
@@ -360,28 +379,22 @@ impl CallerService for Arc<Gateway> {
     }
 
     fn metrics_access(&self) -> Option<Arc<MetricsAccess>> {
-        self.served_metrics.get()?.access()
+        self.services.configuration.metrics_access()
     }
 
     fn metrics(&self, format: Format) -> Option<String> {
-        self.exposition(format)
+        self.services.metrics.exposition(format)
     }
 
     fn control_ui(&self) -> Option<PathBuf> {
-        self.active.load().config.gateway.control_ui.clone()
+        self.config().config.gateway.control_ui.clone()
     }
 
     fn allowed_origins(&self) -> Vec<String> {
-        let active = self.active.load();
+        let active = self.config();
         let gateway = &active.config.gateway;
         let public = gateway.public_url.as_ref();
         let public = public.map(|url| url.expose().origin().ascii_serialization());
         gateway.allowed_origins.iter().cloned().chain(public).collect()
     }
-}
-
-/// Milliseconds since the Unix epoch.
-pub(crate) fn now_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }

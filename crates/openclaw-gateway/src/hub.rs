@@ -7,26 +7,25 @@ use openclaw_config::{ApprovalFallback, HubApprovals, SamplingRule};
 use openclaw_mcp_client::host::{
     ElicitationAnswer, ElicitationRequest, Elicitor, Sampler, SamplingRequest,
 };
-use openclaw_mcp_server::hub::Agents;
+use openclaw_mcp_server::hub::Agents as HubAgents;
 use openclaw_mcp_server::hub::asks::Asks;
 use openclaw_tools::Fallback;
 use serde_json::Value;
 
-use crate::gateway::Gateway;
+use crate::agents::Agents;
+use crate::elicitations::Elicitations;
 
 /// The agents of the active configuration.
-pub(crate) struct ActiveAgents(pub(crate) Weak<Gateway>);
+pub(crate) struct ActiveAgents(pub(crate) Arc<Agents>);
 
-impl Agents for ActiveAgents {
+impl HubAgents for ActiveAgents {
     fn id_of(&self, name: Option<&str>) -> Option<String> {
-        let gateway = self.0.upgrade()?;
-        let active = gateway.active.load();
+        let active = self.0.active();
         active.config.agent(name).map(|agent| agent.id.to_string())
     }
 
     fn fallback(&self, id: &str) -> Option<Fallback> {
-        let gateway = self.0.upgrade()?;
-        let active = gateway.active.load();
+        let active = self.0.active();
         active.config.agent(Some(id)).map(|agent| match agent.approval.fallback {
             ApprovalFallback::Deny => Fallback::Deny,
             ApprovalFallback::Allow => Fallback::Allow,
@@ -34,24 +33,21 @@ impl Agents for ActiveAgents {
     }
 
     fn rate_limit(&self) -> Option<u32> {
-        let gateway = self.0.upgrade()?;
-        gateway.active.load().config.gateway.hub_rate_limit.map(std::num::NonZero::get)
+        self.0.active().config.gateway.hub_rate_limit.map(std::num::NonZero::get)
     }
 
     fn lets_clients_approve(&self) -> bool {
-        self.0.upgrade().is_some_and(|gateway| {
-            gateway.active.load().config.gateway.hub_approvals == HubApprovals::Once
-        })
+        self.0.active().config.gateway.hub_approvals == HubApprovals::Once
     }
 }
 
 /// Asks the client of the hub that a call is made for, or else the connected clients.
-pub(crate) struct HubElicitor<E> {
+pub(crate) struct HubElicitor {
     pub(crate) asks: Arc<Asks>,
-    pub(crate) next: E,
+    pub(crate) next: Arc<Elicitations>,
 }
 
-impl<E: Elicitor> Elicitor for HubElicitor<E> {
+impl Elicitor for HubElicitor {
     fn ask(&self, question: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
         match self.asks.elicit(&question) {
             Some(asked) => asked,
@@ -65,7 +61,8 @@ impl<E: Elicitor> Elicitor for HubElicitor<E> {
 /// its own rules beyond that.
 pub(crate) struct HubSampler<S> {
     pub(crate) asks: Arc<Asks>,
-    pub(crate) gateway: Weak<Gateway>,
+    /// Weak: they own the servers that send the requests.
+    pub(crate) agents: Weak<Agents>,
     pub(crate) next: S,
 }
 
@@ -83,8 +80,8 @@ impl<S: Sampler> Sampler for HubSampler<S> {
 
 impl<S> HubSampler<S> {
     fn is_allowed(&self, request: &SamplingRequest) -> bool {
-        let Some(gateway) = self.gateway.upgrade() else { return false };
-        let agent = request.calls.first().and_then(|call| gateway.fleet.agent(&call.agent));
+        let Some(agents) = self.agents.upgrade() else { return false };
+        let agent = request.calls.first().and_then(|call| agents.fleet().agent(&call.agent));
         let rules = agent.and_then(|agent| agent.sampling(&request.server));
         rules.is_some_and(|(sampling, _)| sampling.allow != SamplingRule::Never)
     }

@@ -4,41 +4,40 @@
 //! through [`Gateway::caller`], all others through [`socket`]. Both reach the same [`methods`].
 
 mod agents;
+mod approvals;
 mod briefing;
 mod callers;
 pub mod client_metadata;
+mod clock;
 mod commands;
-mod connections;
-mod context;
+mod configuration;
 mod counted_model;
 mod elicitations;
 mod gateway;
+mod host;
 mod hub;
 mod lent;
-mod manage;
 pub mod mcp;
 mod methods;
 mod metrics;
 mod model_choice;
-mod pending_questions;
-mod question_subjects;
-mod questions;
-mod reload;
+mod pending_requests;
+mod resource_cache;
 mod runs;
 mod sampling;
 pub mod serve;
+mod sessions;
 mod setup;
 pub mod socket;
 pub mod state;
 mod store;
+mod surface;
 pub mod tokens;
 mod turn_events;
 mod turns;
-mod usage;
 
-pub use connections::free_name;
 pub use gateway::Gateway;
 pub use model_choice::{
     KEYED_PROVIDERS, KeyedProvider, ModelInUse, ModelOrigin, unconfigured_model,
 };
-pub use setup::{GatewaySetup, Prepare, StartError};
+pub use setup::{GatewaySetup, Prepare, ServeError, StartError};

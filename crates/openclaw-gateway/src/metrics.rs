@@ -2,18 +2,22 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwapOption;
 use openclaw_config::MetricsConfig;
+use openclaw_mcp::fleet::Fleet;
 use openclaw_metrics::prometheus::Format;
 use openclaw_metrics::{CallSample, Gauges};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::metrics::{CallNumbers, SampleResult, ServerSample, ToolSample};
 use openclaw_secrets::Resolver;
 
-use crate::gateway::{Gateway, now_ms};
-use crate::serve::{ServeError, unresolved};
+use crate::approvals::Approvals;
+use crate::callers::Callers;
+use crate::clock::now_ms;
+use crate::runs::Runs;
+use crate::setup::{ServeError, unresolved};
 use crate::socket::MetricsAccess;
 
 /// Who may read `/metrics` of a gateway that listens.
@@ -67,7 +71,18 @@ impl ServedMetrics {
     }
 }
 
-impl Gateway {
+/// What is counted, and the state of the gateway at this moment.
+#[derive(Debug)]
+pub(crate) struct LiveMetrics {
+    pub(crate) version: String,
+    pub(crate) started: Instant,
+    pub(crate) fleet: Arc<Fleet>,
+    pub(crate) runs: Arc<Runs>,
+    pub(crate) callers: Arc<Callers>,
+    pub(crate) approvals: Arc<Approvals>,
+}
+
+impl LiveMetrics {
     /// Returns the exposition; `None` if nothing is counted.
     pub(crate) fn exposition(&self, format: Format) -> Option<String> {
         self.fleet.metrics().render(format, &self.gauges())
@@ -86,7 +101,7 @@ impl Gateway {
             clients: self.callers.count(),
             sessions,
             waiting_turns,
-            approvals_pending: self.questions.count(),
+            approvals_pending: self.approvals.count(),
             audit_queue,
             audit_lost,
             event_queue,

@@ -10,13 +10,14 @@ use openclaw_metrics::Metrics;
 use openclaw_models::{
     ApiKind, LocalOllama, Model, ModelError, Offline, ProviderSettings, find_ollama, open,
 };
+use openclaw_protocol::models::ModelChoice;
 use openclaw_secrets::{Environment, Resolver, SecretString};
 use tokio::net::TcpStream;
 use tokio::sync::{Mutex, OnceCell};
 use tokio::time::timeout;
 
-use crate::agents::HostContext;
 use crate::counted_model::counted;
+use crate::host::HostContext;
 
 /// Address of a local Ollama.
 const OLLAMA: &str = "http://127.0.0.1:11434";
@@ -76,8 +77,8 @@ pub enum ModelOrigin {
 }
 
 impl ModelOrigin {
-    /// Describes the origin for users.
-    pub fn words(&self) -> String {
+    /// Describes it for users.
+    pub fn description(&self) -> String {
         match self {
             Self::Configured => "configured".to_owned(),
             Self::KeyIn(variable) => format!("API key in {variable}"),
@@ -129,7 +130,7 @@ pub(crate) struct Models {
 }
 
 impl Models {
-    pub(crate) fn new(agent: &AgentConfig, config: &Config, host_context: &HostContext) -> Self {
+    pub(crate) fn new(agent: &AgentConfig, config: &Config, host: &HostContext) -> Self {
         let configured = agent.model.as_ref().map(|choice| ModelInUse {
             name: choice.primary.as_str().to_owned(),
             fallbacks: choice.fallbacks.iter().map(|name| name.as_str().to_owned()).collect(),
@@ -139,9 +140,9 @@ impl Models {
         Self {
             configured,
             providers: providers.map(|(id, it)| (id.to_string(), it.clone())).collect(),
-            resolver: host_context.resolver.clone(),
-            environment: host_context.environment.clone(),
-            metrics: host_context.metrics.clone(),
+            resolver: host.resolver.clone(),
+            environment: host.environment.clone(),
+            metrics: host.metrics.clone(),
             in_use: OnceCell::new(),
             opened: OnceCell::new(),
             other: Mutex::default(),
@@ -164,6 +165,29 @@ impl Models {
     pub(crate) async fn names(&self) -> impl Iterator<Item = &str> {
         let in_use = self.in_use().await;
         std::iter::once(&in_use.name).chain(&in_use.fallbacks).map(String::as_str)
+    }
+
+    /// Lists the models, and this one if a session may use it. Whether a provider accepts them is not
+    /// checked.
+    pub(crate) async fn list(&self, other: Option<&str>) -> Vec<ModelChoice> {
+        let mut names: Vec<&str> = self.names().await.collect();
+        let other = other.filter(|model| !names.contains(model));
+        if let Some(other) = other
+            && self.has_provider_of(other).await
+        {
+            names.push(other);
+        }
+        let models = names.into_iter().map(|name| {
+            let (provider, model) = name.split_once('/').unwrap_or(("openclaw", name));
+            ModelChoice {
+                id: name.to_owned(),
+                name: model.to_owned(),
+                provider: provider.to_owned(),
+                available: None,
+                context_window: self.window(name),
+            }
+        });
+        models.collect()
     }
 
     /// Whether a session may use a model that is not one of the agent's: it has the form

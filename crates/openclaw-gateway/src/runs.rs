@@ -12,8 +12,6 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
 
-use crate::gateway::Gateway;
-
 /// Maximum number of running and waiting turns: in total, and per session.
 const MAX_RUNS: usize = 1_024;
 const MAX_OF_SESSION: usize = 32;
@@ -30,13 +28,8 @@ pub(crate) struct Runs {
     is_idle: Notify,
     /// The memory of messages whose turns run or wait, by the name of the caller.
     messages: ClientBudgets<String>,
-}
-
-impl Default for Runs {
-    fn default() -> Self {
-        let messages = ClientBudgets::new(MAX_MESSAGES, MAX_OF_CALLER);
-        Self { table: Mutex::default(), is_idle: Notify::default(), messages }
-    }
+    /// Cancelled when no run may begin any more.
+    ending: CancellationToken,
 }
 
 /// Identifies a run. Ids are chosen by callers, so the same id may occur in two sessions.
@@ -74,14 +67,14 @@ pub(crate) enum RunAdmission {
 
 /// A registered turn. Dropping it unregisters it.
 pub(crate) struct RegisteredRun {
-    gateway: Arc<Gateway>,
+    runs: Arc<Runs>,
     pub(crate) id: String,
     pub(crate) session: String,
     pub(crate) cancel: CancellationToken,
     place: QueuePlace,
     _message: BytePermit,
     /// How it ended. While this is `None`, the message can be sent again as if it were new.
-    pub(crate) ended: Option<SendStatus>,
+    ended: Option<SendStatus>,
 }
 
 /// A place in a session's queue.
@@ -103,18 +96,23 @@ impl QueuePlace {
 }
 
 impl Runs {
+    pub(crate) fn new(ending: CancellationToken) -> Self {
+        let messages = ClientBudgets::new(MAX_MESSAGES, MAX_OF_CALLER);
+        Self { table: Mutex::default(), is_idle: Notify::default(), messages, ending }
+    }
+
     /// Registers a run for a message of a caller with this many bytes, which `cancel` aborts.
     pub(crate) fn begin(
-        gateway: &Arc<Gateway>,
+        self: &Arc<Self>,
         id: &str,
         session: &str,
         (caller, bytes): (&String, usize),
         cancel: CancellationToken,
     ) -> RunAdmission {
-        let mut table = gateway.runs.table.lock();
+        let mut table = self.table.lock();
         // Checked under the lock: a gateway that stops sees this run, or no run starts after it
         // looked.
-        if gateway.ending.is_cancelled() {
+        if self.ending.is_cancelled() {
             return RunAdmission::NotNow("the gateway is stopping");
         }
         let name = Name { session: session.to_owned(), id: id.to_owned() };
@@ -130,14 +128,14 @@ impl Runs {
         if table.active.keys().filter(|run| run.session == session).count() >= MAX_OF_SESSION {
             return RunAdmission::NotNow("too many messages are queued in this session");
         }
-        let Ok(message) = gateway.runs.messages.of(caller).hold(bytes) else {
+        let Ok(message) = self.messages.of(caller).hold(bytes) else {
             return RunAdmission::NotNow("too many bytes of messages are queued; retry later");
         };
         table.active.insert(name, Active { cancel: cancel.clone(), is_over: false });
         let turn = table.turns.get(session).and_then(Weak::upgrade).unwrap_or_default();
         table.turns.insert(session.to_owned(), Arc::downgrade(&turn));
         RunAdmission::New(RegisteredRun {
-            gateway: Arc::clone(gateway),
+            runs: Arc::clone(self),
             id: id.to_owned(),
             session: session.to_owned(),
             cancel,
@@ -259,17 +257,22 @@ impl RegisteredRun {
         }
     }
 
+    /// Sets how it has ended if it is dropped before [`over`](Self::over).
+    pub(crate) fn ends_with(&mut self, status: SendStatus) {
+        self.ended = Some(status);
+    }
+
     /// Marks the turn as over. Must be called before its end is reported, so that observers of the
     /// event find it over.
     pub(crate) fn over(&mut self, ended: SendStatus) {
         self.ended = Some(ended);
-        self.gateway.runs.remember(self);
+        self.runs.remember(self);
     }
 }
 
 impl Drop for RegisteredRun {
     fn drop(&mut self) {
-        let runs = &self.gateway.runs;
+        let runs = Arc::clone(&self.runs);
         runs.remember(self);
         self.place = QueuePlace::Left;
         let mut table = runs.table.lock();

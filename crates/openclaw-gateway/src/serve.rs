@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use openclaw_metrics::Metrics;
-use openclaw_secrets::ResolveError;
 
 use crate::gateway::Gateway;
 use crate::metrics::ServedMetrics;
-use crate::setup::{GatewaySetup, StartError};
-use crate::socket::{self, ListenError, ListenOptions, Listening, SocketLimits};
-use crate::state::{Claim, ClaimError};
+use crate::setup::{GatewaySetup, ServeError, unresolved};
+use crate::socket::{self, ListenOptions, Listening, SocketLimits};
+use crate::state::Claim;
 use crate::tokens::TokenStore;
 
 /// Minimum time for pending responses when stopping, however long turns took.
@@ -25,26 +24,6 @@ pub struct Served {
     pub gateway: Arc<Gateway>,
     listening: Listening,
     claim: Claim,
-}
-
-/// Why a gateway cannot listen.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// Another gateway uses the state folder.
-    #[error(transparent)]
-    Claimed(#[from] ClaimError),
-    /// The port cannot be bound.
-    #[error(transparent)]
-    Listen(#[from] ListenError),
-    /// The gateway cannot start.
-    #[error(transparent)]
-    Start(#[from] StartError),
-    /// The token cannot be read or created, or the address cannot be published.
-    #[error("cannot use the state folder")]
-    State(#[from] std::io::Error),
-    /// A configured token cannot be resolved.
-    #[error("cannot resolve `{0}`: {1}")]
-    Token(&'static str, String),
 }
 
 /// Starts a gateway and listens. The socket is bound before any server is started.
@@ -76,23 +55,18 @@ pub async fn serve(
         port: port.unwrap_or(settings.port),
         token: Some(token.clone()),
         token_is_shared,
-        tokens: Some(TokenStore::of(&setup.state)),
+        tokens: Some(TokenStore::new(&setup.state)),
         limits: SocketLimits::default(),
     };
     // Everything that can fail comes before the first server is started. Clients that connect
     // meanwhile wait.
     let bound = socket::bind(options).await?;
     claim.publish(bound.address, Some(&token), &setup.version)?;
-    let gateway = Gateway::start(setup).await?;
-    let _ = gateway.served_metrics.set(served_metrics);
+    let gateway = Gateway::start_served(setup, Some(served_metrics)).await?;
     let listening = bound.serve(Arc::new(Arc::clone(&gateway)));
-    gateway.fleet.learn();
+    gateway.fleet().learn();
     gateway.watch_config();
     Ok(Served { gateway, listening, claim })
-}
-
-pub(crate) fn unresolved(setting: &'static str) -> impl Fn(ResolveError) -> ServeError {
-    move |error| ServeError::Token(setting, error.to_string())
 }
 
 impl Served {

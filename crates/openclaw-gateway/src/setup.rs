@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use openclaw_config::{Config, Loaded};
 use openclaw_mcp::fleet;
-use openclaw_secrets::Environment;
+use openclaw_secrets::{Environment, ResolveError};
 use openclaw_sessions::StoreError;
+
+use crate::socket::ListenError;
+use crate::state::ClaimError;
 
 /// Options for starting a gateway.
 pub struct GatewaySetup {
@@ -53,4 +56,29 @@ pub enum StartError {
     /// The session store cannot be opened.
     #[error("cannot open the session database")]
     Store(#[from] StoreError),
+}
+
+/// Why a gateway cannot listen.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Another gateway uses the state folder.
+    #[error(transparent)]
+    Claimed(#[from] ClaimError),
+    /// The port cannot be bound.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// The gateway cannot start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The token cannot be read or created, or the address cannot be published.
+    #[error("cannot use the state folder")]
+    State(#[from] std::io::Error),
+    /// A configured token cannot be resolved.
+    #[error("cannot resolve `{0}`: {1}")]
+    Token(&'static str, String),
+}
+
+/// The error of a setting whose secret cannot be resolved.
+pub(crate) fn unresolved(setting: &'static str) -> impl Fn(ResolveError) -> ServeError {
+    move |error| ServeError::Token(setting, error.to_string())
 }

@@ -90,7 +90,7 @@ pub enum TokenError {
 impl TokenStore {
     /// The tokens of a state folder.
     #[must_use]
-    pub fn of(state: &Path) -> Self {
+    pub fn new(state: &Path) -> Self {
         Self { folder: state.to_owned() }
     }
 
@@ -190,8 +190,9 @@ impl TokenStore {
         match read.version {
             VERSION => Ok(read.tokens),
             other => {
-                let words = format!("written by a newer version of this program (format {other})");
-                Err(io::Error::other(words))
+                let message =
+                    format!("written by a newer version of this program (format {other})");
+                Err(io::Error::other(message))
             }
         }
     }
@@ -233,7 +234,7 @@ type FileState = (SystemTime, u64);
 
 impl TokenInUse {
     /// The token of a principal; `None` if it has none.
-    pub(crate) fn of(store: Option<&TokenStore>, principal: &Principal) -> Option<Self> {
+    pub(crate) fn new(store: Option<&TokenStore>, principal: &Principal) -> Option<Self> {
         let sha256 = principal.token()?.sha256().to_owned();
         Some(Self { store: store?.clone(), sha256, seen: None })
     }
@@ -261,7 +262,7 @@ mod tests {
     #[test]
     fn a_token_is_found_until_it_is_revoked_and_never_stored() {
         let folder = tempfile::tempdir().unwrap();
-        let store = TokenStore::of(&folder.path().join("state"));
+        let store = TokenStore::new(&folder.path().join("state"));
         assert!(store.list().unwrap().is_empty());
         let token = store.create("phone", &[Scope::Read, Scope::Write]).unwrap();
         let found = store.find(&token).unwrap();
@@ -269,7 +270,7 @@ mod tests {
         assert!(store.find(&SecretString::from("oc_other".to_owned())).is_none());
         let text = std::fs::read_to_string(store.path()).unwrap();
         assert!(!text.contains(token.expose()) && !text.contains(&token.expose()[3..]));
-        let mut in_use = TokenInUse::of(Some(&store), &found.principal()).unwrap();
+        let mut in_use = TokenInUse::new(Some(&store), &found.principal()).unwrap();
         assert!(in_use.is_valid() && in_use.is_valid());
         assert!(matches!(store.create("phone", &[]), Err(TokenError::NameTaken(_))));
         for name in ["", "a b", "../x", "é"] {
@@ -285,7 +286,7 @@ mod tests {
     fn the_file_is_private_and_a_damaged_one_is_not_replaced() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
-        let store = TokenStore::of(folder.path());
+        let store = TokenStore::new(folder.path());
         let token = store.create("phone", &[Scope::Read]).unwrap();
         let mode = std::fs::metadata(store.path()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
@@ -298,7 +299,7 @@ mod tests {
     #[test]
     fn concurrent_changes_are_all_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let store = TokenStore::of(folder.path());
+        let store = TokenStore::new(folder.path());
         std::thread::scope(|scope| {
             for number in 0..8 {
                 let store = &store;

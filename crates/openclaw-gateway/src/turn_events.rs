@@ -14,7 +14,8 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::gateway::{Gateway, now_ms};
+use crate::callers::Callers;
+use crate::clock::now_ms;
 use crate::runs::RegisteredRun;
 
 /// Text is sent immediately if nothing was sent for this long; otherwise it is buffered.
@@ -30,7 +31,7 @@ const SHOWN: usize = 4_000;
 
 /// Sends the events of a turn.
 pub(crate) struct TurnEvents {
-    gateway: std::sync::Weak<Gateway>,
+    callers: Arc<Callers>,
     run: String,
     session: String,
     agent: String,
@@ -98,9 +99,9 @@ impl std::fmt::Debug for TurnEvents {
 }
 
 impl TurnEvents {
-    pub(crate) fn new(gateway: &Arc<Gateway>, run: &RegisteredRun, agent: &str) -> Self {
+    pub(crate) fn new(callers: &Arc<Callers>, run: &RegisteredRun, agent: &str) -> Self {
         Self {
-            gateway: Arc::downgrade(gateway),
+            callers: Arc::clone(callers),
             run: run.id.clone(),
             session: run.session.clone(),
             agent: agent.to_owned(),
@@ -118,7 +119,6 @@ impl TurnEvents {
     /// Sends a chat event to the followers that assemble deltas, or to the others. Their events are
     /// counted separately.
     fn chat_to(&self, assembles: bool, state: ChatState) {
-        let Some(gateway) = self.gateway.upgrade() else { return };
         let seq = {
             let mut told = self.state.lock();
             let seq = if assembles { &mut told.chat } else { &mut told.whole.chat };
@@ -133,7 +133,7 @@ impl TurnEvents {
             seq,
             state,
         };
-        gateway.callers.send_chat(&self.session, assembles, &event);
+        self.callers.send_chat(&self.session, assembles, &event);
     }
 
     pub(crate) fn agent(&self, stream: &str, data: Value) {
@@ -142,7 +142,6 @@ impl TurnEvents {
 
     /// Like [`agent`](Self::agent), but not for one caller.
     fn agent_except(&self, caller: Option<u64>, stream: &str, data: Value) {
-        let Some(gateway) = self.gateway.upgrade() else { return };
         let seq = {
             let mut told = self.state.lock();
             told.agent += 1;
@@ -158,7 +157,7 @@ impl TurnEvents {
             is_heartbeat: None,
             data,
         };
-        gateway.callers.send_to_followers(&self.session, caller, names::AGENT, &event);
+        self.callers.send_to_followers(&self.session, caller, names::AGENT, &event);
     }
 
     /// Buffers text briefly, to avoid an event for every few characters.
@@ -234,12 +233,8 @@ impl TurnEvents {
 
     /// Sends the text so far to the others, if it is due.
     fn send_whole(&self, in_any_case: bool) {
-        let is_heard = || {
-            let gateway = self.gateway.upgrade();
-            gateway.is_some_and(|it| it.callers.has_chat_follower(&self.session, false))
-        };
         // Without such a follower, the text is only kept.
-        if !is_heard() {
+        if !self.callers.has_chat_follower(&self.session, false) {
             return;
         }
         let delta = self.state.lock().whole.take(in_any_case);

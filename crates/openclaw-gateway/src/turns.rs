@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt as _;
 use openclaw_agent::{Agent, EndReason, Observer, Turn, TurnError, TurnResult};
 use openclaw_content::Text;
+use openclaw_mcp::fleet::Fleet;
 use openclaw_metrics::labels::TurnOutcome;
 use openclaw_models::{Model, ModelError, Part};
 use openclaw_protocol::chat::{ErrorKind, SendStatus};
@@ -17,11 +18,14 @@ use serde_json::json;
 use tracing::Instrument as _;
 
 use crate::agents::AgentRuntime;
+use crate::approvals::{Approvals, CallerApprover};
 use crate::briefing;
-use crate::gateway::{Gateway, now_ms};
-use crate::methods::sessions;
-use crate::questions::CallerApprover;
+use crate::callers::Callers;
+use crate::clock::now_ms;
+use crate::lent::Lent;
+use crate::resource_cache::ResourceCache;
 use crate::runs::RegisteredRun;
+use crate::sessions::{Sessions, permission, with_causes};
 use crate::turn_events::TurnEvents;
 
 /// The protocol's stop reason of a turn that timed out.
@@ -66,104 +70,226 @@ impl TurnWork {
     }
 }
 
-/// Records the folder of a session, so that clients find it where it was used.
-async fn keep_folder(gateway: &Gateway, wanted: &TurnRequest) {
-    let keep = async {
-        let Some(session) = gateway.store.get(&wanted.key).await? else { return Ok(()) };
-        if session.folder == wanted.folder {
-            return Ok(());
-        }
-        gateway.store.set(&wanted.key, SessionField::Folder, wanted.folder.as_deref()).await
-    };
-    if let Err(error) = keep.await {
-        tracing::warn!(session = %wanted.key, %error, "the folder of the session was not stored");
-    }
+/// Runs turns.
+pub(crate) struct Turns {
+    sessions: Arc<Sessions>,
+    approvals: Arc<Approvals>,
+    callers: Arc<Callers>,
+    lent: Arc<Lent>,
+    resources: Arc<ResourceCache>,
+    fleet: Arc<Fleet>,
 }
 
-/// Runs a turn to its end, and sends its events to the session's followers.
-pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
-    let turn_events =
-        Arc::new(TurnEvents::new(&gateway, &wanted.run, wanted.agent.config.id.as_str()));
-    // Held until the end is reported: the next turn starts after that.
-    let Some(turn) = wanted.run.turn().await else {
-        wanted.run.over(SendStatus::Error);
-        return turn_events.aborted("", EndReason::Cancelled.name());
-    };
-    turn_events.started(&wanted.work.text());
-    sessions::announce(&gateway, &wanted.key, "agent.run.started").await;
-    let begun = Instant::now();
-    let span = span(&gateway, &wanted);
-    let logged = span.context().map_or_else(tracing::Span::none, SpanContext::log_span);
-    let answering = in_time(&gateway, &wanted, &turn_events, &span).instrument(logged);
-    let answer = AssertUnwindSafe(answering).catch_unwind();
-    let answer = tokio::select! {
-        biased;
-        answer = Box::pin(answer) => answer,
-        never = turn_events.flush_what_waits() => match never {},
-    };
-    keep_folder(&gateway, &wanted).await;
-    describe(&span, answer.as_ref().ok());
-    // Before the end is reported: a front end may end its own span then.
-    drop(span);
-    turn_events.flush();
-    let outcome = outcome(answer.as_ref().ok());
-    if let Some(series) = gateway.fleet.metrics().turns(wanted.agent.config.id.as_str()) {
-        series.ended(outcome, begun.elapsed());
+impl Turns {
+    pub(crate) fn new(
+        sessions: Arc<Sessions>,
+        approvals: Arc<Approvals>,
+        callers: Arc<Callers>,
+        lent: Arc<Lent>,
+        resources: Arc<ResourceCache>,
+        fleet: Arc<Fleet>,
+    ) -> Self {
+        Self { sessions, approvals, callers, lent, resources, fleet }
     }
-    wanted.run.over(status(outcome));
-    let failed = |words: String, kind| {
-        let data = json!({ "phase": "error", "error": words, "endedAt": now_ms() });
-        turn_events.agent("lifecycle", data);
-        turn_events.failed(words, kind);
-    };
-    match answer {
-        Ok(Timed { answer: Ok(answer), is_late }) => {
-            turn_events.agent("lifecycle", json!({ "phase": "end", "endedAt": now_ms() }));
-            match answer {
-                Some(answer) if answer.ended != EndReason::Cancelled => {
-                    turn_events.answered(&answer);
-                }
-                cut_short => {
-                    let text = cut_short.map(|answer| answer.text).unwrap_or_default();
-                    let reason = if is_late { TIMED_OUT } else { EndReason::Cancelled.name() };
-                    turn_events.aborted(&text, reason);
+
+    /// Runs a turn to its end, and sends its events to the session's followers.
+    pub(crate) async fn run(&self, mut request: TurnRequest) {
+        let turn_events = Arc::new(TurnEvents::new(
+            &self.callers,
+            &request.run,
+            request.agent.config.id.as_str(),
+        ));
+        // Held until the end is reported: the next turn starts after that.
+        let Some(turn) = request.run.turn().await else {
+            request.run.over(SendStatus::Error);
+            return turn_events.aborted("", EndReason::Cancelled.name());
+        };
+        turn_events.started(&request.work.text());
+        self.sessions.announce(&request.key, "agent.run.started").await;
+        let begun = Instant::now();
+        let span = self.span(&request);
+        let logged = span.context().map_or_else(tracing::Span::none, SpanContext::log_span);
+        let answering = self.answer_in_time(&request, &turn_events, &span).instrument(logged);
+        let answer = AssertUnwindSafe(answering).catch_unwind();
+        let answer = tokio::select! {
+            biased;
+            answer = Box::pin(answer) => answer,
+            never = turn_events.flush_what_waits() => match never {},
+        };
+        self.keep_folder(&request).await;
+        describe(&span, answer.as_ref().ok());
+        // Before the end is reported: a front end may end its own span then.
+        drop(span);
+        turn_events.flush();
+        let outcome = outcome(answer.as_ref().ok());
+        if let Some(series) = self.fleet.metrics().turns(request.agent.config.id.as_str()) {
+            series.ended(outcome, begun.elapsed());
+        }
+        request.run.over(status(outcome));
+        let failed = |message: String, kind| {
+            let data = json!({ "phase": "error", "error": message, "endedAt": now_ms() });
+            turn_events.agent("lifecycle", data);
+            turn_events.failed(message, kind);
+        };
+        match answer {
+            Ok(Timed { answer: Ok(answer), is_late }) => {
+                turn_events.agent("lifecycle", json!({ "phase": "end", "endedAt": now_ms() }));
+                match answer {
+                    Some(answer) if answer.ended != EndReason::Cancelled => {
+                        turn_events.answered(&answer);
+                    }
+                    cut_short => {
+                        let text = cut_short.map(|answer| answer.text).unwrap_or_default();
+                        let reason = if is_late { TIMED_OUT } else { EndReason::Cancelled.name() };
+                        turn_events.aborted(&text, reason);
+                    }
                 }
             }
+            Ok(Timed { answer: Err(error), .. }) => {
+                let message = match &error {
+                    TurnError::Store(error) => with_causes(error),
+                    _ => error.to_string(),
+                };
+                tracing::warn!(session = %request.key, error = %message, "turn failed");
+                failed(message, kind(&error));
+            }
+            // A panic must not leave callers waiting for an end that never comes.
+            Err(_) => {
+                tracing::error!(session = %request.key, "turn panicked");
+                failed("the turn failed unexpectedly".to_owned(), ErrorKind::Unknown);
+            }
         }
-        Ok(Timed { answer: Err(error), .. }) => {
-            let words = match &error {
-                TurnError::Store(error) => sessions::with_causes(error),
-                _ => error.to_string(),
-            };
-            tracing::warn!(session = %wanted.key, error = %words, "turn failed");
-            failed(words, kind(&error));
-        }
-        // A panic must not leave callers waiting for an end that never comes.
-        Err(_) => {
-            tracing::error!(session = %wanted.key, "turn panicked");
-            failed("the turn failed unexpectedly".to_owned(), ErrorKind::Unknown);
-        }
+        let key = request.key.clone();
+        drop((turn, request));
+        self.sessions.announce(&key, "agent.run.ended").await;
     }
-    let key = wanted.key.clone();
-    drop((turn, wanted));
-    sessions::announce(&gateway, &key, "agent.run.ended").await;
-}
 
-/// Starts the span of a turn, in the semantic conventions for generative AI.
-fn span(gateway: &Gateway, wanted: &TurnRequest) -> Span {
-    const OPERATION: &str = "invoke_agent";
-    let pipeline = gateway.fleet.pipeline();
-    let span = pipeline.tracer().start(OPERATION, SpanKind::Internal, wanted.trace.as_ref());
-    if span.is_recorded() {
-        let agent = wanted.agent.config.id.as_str();
-        span.rename(format!("{OPERATION} {agent}"), SpanKind::Internal);
-        span.set("gen_ai.operation.name", OPERATION);
-        span.set_text("gen_ai.agent.name", agent);
-        span.set_text("gen_ai.conversation.id", wanted.key.as_str());
-        span.set_text("openclaw.run.id", &wanted.run.id);
-        span.set_message("gen_ai.input.messages", "user", &wanted.work.text(), Vec::new);
+    /// Records the folder of a session, so that clients find it where it was used.
+    async fn keep_folder(&self, request: &TurnRequest) {
+        let keep = async {
+            let Some(session) = self.sessions.store().get(&request.key).await? else {
+                return Ok(());
+            };
+            if session.folder == request.folder {
+                return Ok(());
+            }
+            self.sessions
+                .store()
+                .set(&request.key, SessionField::Folder, request.folder.as_deref())
+                .await
+        };
+        if let Err(error) = keep.await {
+            tracing::warn!(session = %request.key, %error, "the folder of the session was not stored");
+        }
     }
-    span
+
+    /// Starts the span of a turn, in the semantic conventions for generative AI.
+    fn span(&self, request: &TurnRequest) -> Span {
+        const OPERATION: &str = "invoke_agent";
+        let pipeline = self.fleet.pipeline();
+        let span = pipeline.tracer().start(OPERATION, SpanKind::Internal, request.trace.as_ref());
+        if span.is_recorded() {
+            let agent = request.agent.config.id.as_str();
+            span.rename(format!("{OPERATION} {agent}"), SpanKind::Internal);
+            span.set("gen_ai.operation.name", OPERATION);
+            span.set_text("gen_ai.agent.name", agent);
+            span.set_text("gen_ai.conversation.id", request.key.as_str());
+            span.set_text("openclaw.run.id", &request.run.id);
+            span.set_message("gen_ai.input.messages", "user", &request.work.text(), Vec::new);
+        }
+        span
+    }
+
+    async fn answer_in_time(
+        &self,
+        request: &TurnRequest,
+        turn_events: &Arc<TurnEvents>,
+        span: &Span,
+    ) -> Timed {
+        let cancel = &request.run.cancel;
+        let mut answering = std::pin::pin!(self.answer(request, turn_events, span));
+        let Some(timeout) = request.timeout else {
+            return Timed { answer: answering.await, is_late: false };
+        };
+        tokio::select! {
+            biased;
+            answer = &mut answering => Timed { answer, is_late: false },
+            () = tokio::time::sleep(timeout) => {
+                // If it was cancelled before, that is the reason.
+                let is_late = !cancel.is_cancelled();
+                cancel.cancel();
+                Timed { answer: answering.await, is_late }
+            }
+        }
+    }
+
+    async fn answer(
+        &self,
+        request: &TurnRequest,
+        turn_events: &Arc<TurnEvents>,
+        span: &Span,
+    ) -> Result<Option<TurnResult>, TurnError> {
+        let runtime = &request.agent;
+        let id = runtime.config.id.as_str();
+        let prepared = tokio::select! {
+            biased;
+            () = request.run.cancel.cancelled() => return Ok(None),
+            prepared = self.prepare(request) => prepared,
+        };
+        let Prepared { models, briefing, permission } = prepared?;
+        let agent = Agent {
+            id: id.to_owned(),
+            models,
+            store: Arc::clone(self.sessions.store()),
+            instructions: briefing::instructions(runtime),
+            limits: runtime.limits,
+            pipeline: self.fleet.pipeline(),
+        };
+        let lent = self.lent.tools(request.key.as_str(), request.caller, &runtime.policy);
+        // Client tools come last: a server's tool may have taken the name meanwhile.
+        let tools = Toolbox::new([Arc::clone(&runtime.tools) as Arc<dyn ToolSource>, lent]);
+        let turn = Turn {
+            session: request.key.clone(),
+            run: request.run.id.clone(),
+            message: match &request.work {
+                TurnWork::Answer(message) => message.clone(),
+                TurnWork::Compact => Vec::new(),
+            },
+            who: request.who.clone(),
+            briefing,
+            tools: Arc::new(tools),
+            approver: Arc::new(CallerApprover {
+                approvals: Arc::clone(&self.approvals),
+                agent: id.to_owned(),
+                run: request.run.id.clone(),
+                timeout: runtime.config.approval.timeout,
+                turn_events: Arc::clone(turn_events),
+            }),
+            permission,
+            observer: Arc::clone(turn_events) as Arc<dyn Observer>,
+            cancel: request.run.cancel.clone(),
+            trace: span.context().cloned(),
+        };
+        match request.work {
+            TurnWork::Answer(_) => agent.answer(&turn).await.map(Some),
+            TurnWork::Compact => agent.compact(&turn).await.map(Some),
+        }
+    }
+
+    /// Prepares a turn. Depends on servers and may be slow.
+    async fn prepare(&self, request: &TurnRequest) -> Result<Prepared, TurnError> {
+        let session = self.sessions.store().get(&request.key).await?;
+        let (model, permission) = match &session {
+            Some(session) => (session.model.as_deref(), permission(session)),
+            None => (None, PermissionMode::Configured),
+        };
+        let models = request.agent.models.open(request.model.as_deref().or(model)).await?;
+        Ok(Prepared {
+            models,
+            briefing: briefing::briefing(&self.fleet, &self.resources, &request.agent.config).await,
+            permission,
+        })
+    }
 }
 
 /// Describes a turn that is over; `None` stands for one that panicked.
@@ -225,96 +351,9 @@ struct Timed {
     is_late: bool,
 }
 
-async fn in_time(
-    gateway: &Arc<Gateway>,
-    wanted: &TurnRequest,
-    turn_events: &Arc<TurnEvents>,
-    span: &Span,
-) -> Timed {
-    let cancel = &wanted.run.cancel;
-    let mut answering = std::pin::pin!(answer(gateway, wanted, turn_events, span));
-    let Some(timeout) = wanted.timeout else {
-        return Timed { answer: answering.await, is_late: false };
-    };
-    tokio::select! {
-        biased;
-        answer = &mut answering => Timed { answer, is_late: false },
-        () = tokio::time::sleep(timeout) => {
-            // If it was cancelled before, that is the reason.
-            let is_late = !cancel.is_cancelled();
-            cancel.cancel();
-            Timed { answer: answering.await, is_late }
-        }
-    }
-}
-
-async fn answer(
-    gateway: &Arc<Gateway>,
-    wanted: &TurnRequest,
-    turn_events: &Arc<TurnEvents>,
-    span: &Span,
-) -> Result<Option<TurnResult>, TurnError> {
-    let service = &wanted.agent;
-    let id = service.config.id.as_str();
-    let prepared = tokio::select! {
-        biased;
-        () = wanted.run.cancel.cancelled() => return Ok(None),
-        prepared = prepare(gateway, wanted) => prepared,
-    };
-    let Prepared { models, briefing, permission } = prepared?;
-    let agent = Agent {
-        id: id.to_owned(),
-        models,
-        store: Arc::clone(&gateway.store),
-        instructions: briefing::instructions(service),
-        limits: service.limits,
-        pipeline: gateway.fleet.pipeline(),
-    };
-    let lent = gateway.lent.of(gateway, wanted.key.as_str(), wanted.caller, &service.policy);
-    // Client tools come last: a server's tool may have taken the name meanwhile.
-    let tools = Toolbox::new([Arc::clone(&service.tools) as Arc<dyn ToolSource>, lent]);
-    let turn = Turn {
-        session: wanted.key.clone(),
-        run: wanted.run.id.clone(),
-        message: match &wanted.work {
-            TurnWork::Answer(message) => message.clone(),
-            TurnWork::Compact => Vec::new(),
-        },
-        who: wanted.who.clone(),
-        briefing,
-        tools: Arc::new(tools),
-        approver: Arc::new(CallerApprover {
-            gateway: Arc::downgrade(gateway),
-            agent: id.to_owned(),
-            run: wanted.run.id.clone(),
-            patience: service.config.approval.timeout,
-            turn_events: Arc::clone(turn_events),
-        }),
-        permission,
-        observer: Arc::clone(turn_events) as Arc<dyn Observer>,
-        cancel: wanted.run.cancel.clone(),
-        trace: span.context().cloned(),
-    };
-    match wanted.work {
-        TurnWork::Answer(_) => agent.answer(&turn).await.map(Some),
-        TurnWork::Compact => agent.compact(&turn).await.map(Some),
-    }
-}
-
 /// Everything a turn needs before it starts.
 struct Prepared {
     models: Vec<Arc<dyn Model>>,
     briefing: Vec<Text>,
     permission: PermissionMode,
-}
-
-/// Prepares a turn. Depends on servers and may be slow.
-async fn prepare(gateway: &Arc<Gateway>, wanted: &TurnRequest) -> Result<Prepared, TurnError> {
-    let session = gateway.store.get(&wanted.key).await?;
-    let (model, permission) = match &session {
-        Some(session) => (session.model.as_deref(), sessions::permission(session)),
-        None => (None, PermissionMode::Configured),
-    };
-    let models = wanted.agent.models.open(wanted.model.as_deref().or(model)).await?;
-    Ok(Prepared { models, briefing: briefing::of(gateway, &wanted.agent).await, permission })
 }

@@ -9,6 +9,8 @@ pub(crate) const VERSION: &str = "2025-03-26";
 const MAX_MESSAGES: usize = 100;
 /// Maximum size of the replies to a batch, in bytes; further ones are replaced by an error.
 pub(crate) const MAX_REPLIES: usize = 64 * 1024 * 1024;
+/// Why `initialize` is refused in a batch: its client does not have batches before it.
+pub(crate) const NO_HANDSHAKE: &str = "`initialize` cannot be in a batch";
 /// Why a reply is replaced.
 pub(crate) const TOO_LARGE: &str = "the replies to the batch are larger than 64 MiB together";
 

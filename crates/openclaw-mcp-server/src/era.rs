@@ -3,21 +3,23 @@
 
 #![expect(deprecated, reason = "older clients still subscribe to resources and set the log level")]
 
+use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp_client::connection::era::Era;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
-    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DiscoverResult,
-    GetPromptRequestParams, GetPromptResponse, GetPromptResult, GetTaskParams, GetTaskResult,
-    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResultType,
-    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientRequest,
+    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode,
+    GetMeta as _, GetPromptRequestParams, GetPromptResponse, GetPromptResult, GetTaskParams,
+    GetTaskResult, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ResultType, ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
     SubscriptionFilter, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
 
-use crate::server::unknown_method;
+/// Maximum length of an unknown method that is quoted, in characters.
+const MAX_METHOD: usize = 100;
 
 /// A server behind the rules of both eras.
 pub(crate) struct EraServer<H>(pub(crate) H);
@@ -82,7 +84,7 @@ typed_responses! { CallToolResponse GetPromptResponse ReadResourceResponse }
 const UNTIL_2025: [&str; 3] = ["logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
 /// Whether a server with these capabilities has a method, for clients of this era.
-pub(crate) fn has_method(capabilities: &ServerCapabilities, method: &str, era: Era) -> bool {
+fn has_method(capabilities: &ServerCapabilities, method: &str, era: Era) -> bool {
     if era == Era::Modern && UNTIL_2025.contains(&method) {
         return false;
     }
@@ -102,13 +104,14 @@ pub(crate) fn has_method(capabilities: &ServerCapabilities, method: &str, era: E
 }
 
 impl<H: ServerHandler> EraServer<H> {
+    fn has_method(&self, method: &str, era: Era) -> bool {
+        has_method(&self.0.get_info().capabilities, method, era)
+    }
+
     /// Refuses a method that the server does not declare.
     fn admit(&self, method: &str, context: &RequestContext<RoleServer>) -> Result<Era, ErrorData> {
         let era = era_of(context);
-        match has_method(&self.0.get_info().capabilities, method, era) {
-            true => Ok(era),
-            false => Err(unknown_method(method)),
-        }
+        if self.has_method(method, era) { Ok(era) } else { Err(unknown_method(method)) }
     }
 }
 
@@ -182,12 +185,22 @@ impl<H: ServerHandler> ServerHandler for EraServer<H> {
         self.0.on_initialized(context).await;
     }
 
+    /// Receives what does not match a type of `rmcp`, also requests of methods that it knows.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        self.0.on_custom_request(request, context).await
+        if self.has_method(&request.method, era_of(&context)) {
+            return Err(invalid_params(&request.method));
+        }
+        let method = request.method.clone();
+        let result = self.0.on_custom_request(request, context).await;
+        // In our words.
+        result.map_err(|error| match error.code {
+            ErrorCode::METHOD_NOT_FOUND => unknown_method(&method),
+            _ => error,
+        })
     }
 
     fn accepted_subscription_filter(
@@ -226,6 +239,47 @@ impl<H: ServerHandler> ServerHandler for EraServer<H> {
     ) -> Result<(), ErrorData> {
         self.0.cancel_task(request, context).await
     }
+}
+
+/// Whether a request is the beginning of a connection, in any protocol version.
+pub(crate) fn begins(request: &ClientRequest) -> bool {
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        other => other.get_meta().protocol_version().is_some(),
+    }
+}
+
+/// Whether a request is an `initialize` with invalid parameters. `rmcp` takes it for a request without
+/// a handshake, and would report that.
+pub(crate) fn is_bad_handshake(request: &ClientRequest) -> bool {
+    matches!(request, ClientRequest::CustomRequest(it) if it.method == "initialize")
+}
+
+/// The error for a method that the server does not have.
+pub(crate) fn unknown_method(method: &str) -> ErrorData {
+    let method = clean_line(Untrusted::new(method), MAX_METHOD);
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method `{method}`"), None)
+}
+
+/// The error for a request of a method with other parameters than it has.
+pub(crate) fn invalid_params(method: &str) -> ErrorData {
+    let words = match method {
+        "initialize" => {
+            "`protocolVersion` must be a string, `capabilities` and `clientInfo` objects"
+        }
+        "tools/call" | "prompts/get" => "`name` must be a string, `arguments` an object",
+        "completion/complete" => {
+            "`ref` must be a prompt or a resource template, `argument` an object with `name` and \
+             `value`"
+        }
+        "logging/setLevel" => "`level` must be a log level, such as `info`",
+        "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => {
+            "`cursor` must be a string"
+        }
+        _ => "`uri` must be a string",
+    };
+    ErrorData::invalid_params(format!("invalid parameters: {words}"), None)
 }
 
 #[cfg(test)]

@@ -5,17 +5,21 @@
 //!   `order_openclaw` (`order/`) sends a message to an agent; `media/` reads its attachments, and
 //!   `sessions` has the tools around it.
 //! - [`hub`]: the MCP servers of an agent as one server.
+//!
+//! `front/` reads and answers the messages of their clients; `input/` is what clients are asked for.
 
 mod batch;
 pub mod demo;
 mod era;
+mod front;
 pub mod hub;
+mod input;
 mod media;
 mod order;
 mod schema;
 mod server;
 mod sessions;
-mod transport;
 
 pub use media::{PdfReader, extract_pdf};
-pub use server::{McpServerError, McpServerOptions, serve, serve_stdio};
+pub use order::McpServerOptions;
+pub use server::{McpServerError, serve, serve_stdio};

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// Returns the schema of a type: without references, `null` for absent values, and formats that are
 /// names of Rust.
-pub(crate) fn of<T: JsonSchema>() -> Arc<JsonObject> {
+pub(crate) fn schema_of<T: JsonSchema>() -> Arc<JsonObject> {
     let settings = SchemaSettings::draft2020_12().with(|it| it.inline_subschemas = true);
     let schema = settings.into_generator().into_root_schema_for::<T>();
     let mut schema = Value::from(schema);
@@ -32,7 +32,7 @@ pub(crate) fn of<T: JsonSchema>() -> Arc<JsonObject> {
 /// What is wrong with them, in terms of their schema rather than of Rust.
 pub(crate) fn read<T: DeserializeOwned + JsonSchema>(arguments: &Value) -> Result<T, String> {
     serde::Deserialize::deserialize(arguments).map_err(|error: serde_json::Error| {
-        let validator = Validator::compile(&of::<T>()).ok();
+        let validator = Validator::compile(&schema_of::<T>()).ok();
         match validator.and_then(|validator| validator.check(arguments).err()) {
             Some(violations) => format!("invalid arguments: {violations}"),
             None => format!("invalid arguments: {error}"),

@@ -12,9 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::order::{Orders, key, parse};
+use crate::order::{Orders, failure, key};
 use crate::schema;
-use crate::server::failure;
 
 const LIST: &str = "list_openclaw_sessions";
 const READ: &str = "read_openclaw_session";
@@ -104,32 +103,28 @@ pub(crate) fn tools() -> Vec<Tool> {
             LIST,
             "List sessions",
             "Lists sessions with OpenClaw agents.",
-            schema::of::<List>(),
+            schema::schema_of::<List>(),
             reads(),
         ),
         tool(
             READ,
             "Read a session",
             "Returns messages of a session.",
-            schema::of::<Read>(),
+            schema::schema_of::<Read>(),
             reads(),
         ),
         tool(
             ABORT,
             "Abort a run",
             "Aborts the running messages of a session.",
-            schema::of::<Abort>(),
+            schema::schema_of::<Abort>(),
             changes,
         ),
     ]
 }
 
 /// Calls a tool; `None` if it is not one of these.
-pub(crate) async fn call(
-    orders: &Orders,
-    name: &str,
-    arguments: JsonObject,
-) -> Option<CallToolResult> {
+pub(crate) async fn call(orders: &Orders, name: &str, arguments: &Value) -> Option<CallToolResult> {
     let done = match name {
         LIST => list(orders, arguments).await,
         READ => read(orders, arguments).await,
@@ -157,8 +152,8 @@ fn limit(asked: Option<u32>) -> Result<u32, String> {
     }
 }
 
-async fn list(orders: &Orders, arguments: JsonObject) -> Result<Value, String> {
-    let List { agent_id, search, limit: asked } = parse(arguments)?;
+async fn list(orders: &Orders, arguments: &Value) -> Result<Value, String> {
+    let List { agent_id, search, limit: asked } = schema::read(arguments)?;
     let params = ListParams {
         agent_id: orders.agent(agent_id),
         search,
@@ -172,8 +167,8 @@ async fn list(orders: &Orders, arguments: JsonObject) -> Result<Value, String> {
     Ok(json!({ "sessions": sessions }))
 }
 
-async fn read(orders: &Orders, arguments: JsonObject) -> Result<Value, String> {
-    let Read { session_key, limit: asked, offset } = parse(arguments)?;
+async fn read(orders: &Orders, arguments: &Value) -> Result<Value, String> {
+    let Read { session_key, limit: asked, offset } = schema::read(arguments)?;
     key::check(&session_key, None)?;
     let params = HistoryParams {
         session_key,
@@ -193,8 +188,8 @@ async fn read(orders: &Orders, arguments: JsonObject) -> Result<Value, String> {
     }))
 }
 
-async fn abort(orders: &Orders, arguments: JsonObject) -> Result<Value, String> {
-    let Abort { session_key, run_id } = parse(arguments)?;
+async fn abort(orders: &Orders, arguments: &Value) -> Result<Value, String> {
+    let Abort { session_key, run_id } = schema::read(arguments)?;
     key::check(&session_key, None)?;
     let params = AbortParams { session_key, agent_id: None, run_id, preserve_side_runs: None };
     let done = request::<rpc::ChatAbort>(orders, params).await?;

@@ -233,3 +233,40 @@ async fn the_notes_can_be_read_and_used_in_a_prompt() {
     assert_eq!(messages[1]["content"]["resource"]["text"], notes);
     client.leave().await;
 }
+
+#[tokio::test]
+async fn what_is_not_a_message_is_answered_with_its_id() {
+    let mut client = Client::of_2025().await;
+    for (line, id, code) in [
+        (&b"hello"[..], Value::Null, -32700),
+        (b"\xff\xfe", Value::Null, -32700),
+        (b"[{}]", Value::Null, -32600),
+        (b"{\"id\":{},\"method\":\"ping\"}", Value::Null, -32600),
+        (b"{\"id\":7,\"method\":8}", json!(7), -32600),
+    ] {
+        client.to_server.write_all(&[line, b"\n"].concat()).await.unwrap();
+        let answer = client.next().await;
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &json!(code)), "{answer}");
+        assert!(answer.get("id").is_some(), "{answer}");
+    }
+    client.to_server.write_all(b"\xef\xbb\xbf").await.unwrap();
+    assert_eq!(client.ask("ping", json!({})).await["result"], json!({}));
+    client.leave().await;
+}
+
+#[tokio::test]
+async fn a_line_that_is_too_long_is_skipped_and_its_request_is_answered() {
+    let mut client = Client::of_2025().await;
+    let long = "x".repeat(9 * 1024 * 1024);
+    for line in [
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":99,\"method\":\"ping\",\"params\":\"{long}\"}}\n"),
+        format!("{{\"method\":\"ping\",\"params\":{{\"a\":\"{long}\"}},\"id\":99}}\n"),
+    ] {
+        client.to_server.write_all(line.as_bytes()).await.unwrap();
+        let answer = client.next().await;
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(99), &json!(-32600)));
+        assert!(answer["error"]["message"].as_str().unwrap().contains("longer than"), "{answer}");
+        assert_eq!(client.ask("ping", json!({})).await["result"], json!({}));
+    }
+    client.leave().await;
+}

@@ -125,12 +125,17 @@ impl AuthorizationRequest {
     }
 
     /// Like [`check`](Self::check), but accepts a bare code that the user pasted, which has neither
-    /// state nor issuer.
+    /// state nor issuer, where responses have no issuer anyway.
     ///
     /// # Errors
-    /// As for [`check`](Self::check), if it is not a bare code.
+    /// As for [`check`](Self::check), if it is not a bare code, or the issuer is missing.
     pub fn check_pasted(&self, params: &CallbackParams) -> Result<SecretString, AuthError> {
-        if params.is_bare { params.code() } else { self.check(params) }
+        if !params.is_bare {
+            return self.check(params);
+        }
+        // The code of another authorization server, perhaps (RFC 9207, section 2.4).
+        self.check_issuer(params)?;
+        params.code()
     }
 
     /// RFC 9700, section 4.4.2.2: the redirect URI belongs to the authorization server.

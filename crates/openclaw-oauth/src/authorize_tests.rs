@@ -130,6 +130,12 @@ fn a_bare_code_is_accepted_only_where_the_user_pasted_it() {
     let request = request(&discovery(ISSUER));
     let bare = CallbackParams::parse(" 4/abc==\n").unwrap();
     assert!(bare.is_bare && request.check(&bare).is_err());
+    // It could be the code of another authorization server, where responses say whose they are.
+    let error = request.check_pasted(&bare).unwrap_err();
+    assert!(matches!(&error, AuthError::Mismatch(cause) if cause == "the issuer is missing"));
+    let mut discovery = discovery(ISSUER);
+    discovery.server.authorization_response_iss_parameter_supported = false;
+    let request = self::request(&discovery);
     assert_eq!(request.check_pasted(&bare).unwrap().expose(), "4/abc==");
     let whole = CallbackParams::parse("?code=c&state=wrong").unwrap();
     assert!(request.check_pasted(&whole).is_err());

@@ -221,13 +221,37 @@ impl Authorizer {
                 _ => Err(AuthError::NotAboutTokens),
             };
         }
-        let takes_bearer = challenge.as_ref().is_some_and(|it| it.scheme == Scheme::Bearer);
+        // The new or renewed token was rejected: the server may not take tokens that are bound to a key.
+        let rejected_for_key = sent.filter(|SentToken(grant)| {
+            grant.dpop.is_some()
+                && (attempts.renewed || grant.is_new(jwt::now_signed()))
+                && challenge.as_ref().is_some_and(|it| it.takes_bearer && it.is_about_token())
+        });
+        let is_bearer_only = challenge.as_ref().is_some_and(|it| it.scheme == Scheme::Bearer);
         self.set_challenge(challenge);
-        // The renewed token was rejected, too: the server may not take tokens that are bound to a key.
-        if takes_bearer
-            && let Some(SentToken(grant)) = sent
-            && grant.dpop.is_some()
-            && (attempts.renewed || grant.is_new(jwt::now_signed()))
+        let other = self.obtain_other(sent, rejected_for_key, attempts).await;
+        let is_always = self.0.options.settings.dpop == DpopUse::Always;
+        match other {
+            Err(AuthError::LoginRequired)
+                if rejected_for_key.is_some() && is_bearer_only && is_always =>
+            {
+                Err(AuthError::Binding {
+                    cause: "the server rejects tokens that are bound to a key".to_owned(),
+                    remedy: DpopUse::Auto,
+                })
+            }
+            other => other,
+        }
+    }
+
+    /// Obtains another token for one that was rejected, perhaps since it is bound to a key.
+    async fn obtain_other(
+        &self,
+        sent: Option<&SentToken>,
+        rejected_for_key: Option<&SentToken>,
+        attempts: &mut AuthAttempts,
+    ) -> Result<(), AuthError> {
+        if let Some(SentToken(grant)) = rejected_for_key
             && self.0.options.settings.dpop == DpopUse::Auto
             && !std::mem::replace(&mut attempts.unbound, true)
         {

@@ -7,7 +7,7 @@ use std::io;
 use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::process::Command;
+use openclaw_process::program::ProgramLookup;
 use tokio::time::timeout;
 use url::Url;
 
@@ -24,6 +24,10 @@ pub struct BrowserEnvironment {
     /// The user's command (`BROWSER`): several are separated as in `PATH`, and `%s` stands for the URL. It
     /// is used also without display and over SSH, where it may open a browser at the user's end.
     pub browser_variable: Option<String>,
+    /// `PATH`. Used on Windows only, where browsers are found as a shell finds them.
+    pub path: Option<String>,
+    /// `PATHEXT`. Used on Windows only.
+    pub extensions: Option<String>,
 }
 
 /// Why no browser was opened. The user has to open the URL.
@@ -51,7 +55,7 @@ pub enum NoBrowser {
 pub async fn open(url: &Url, environment: &BrowserEnvironment) -> Result<(), NoBrowser> {
     let mut causes = Vec::new();
     for command in commands(url, environment)? {
-        match run(&command).await {
+        match run(&command, environment).await {
             Ok(()) => return Ok(()),
             Err(error) => causes.push(error),
         }
@@ -68,7 +72,7 @@ fn commands(url: &Url, environment: &BrowserEnvironment) -> Result<Vec<Vec<Strin
     if !matches!(url.scheme(), "http" | "https") {
         return Err(NoBrowser::NotWeb);
     }
-    let BrowserEnvironment { display, ssh, browser_variable } = environment;
+    let BrowserEnvironment { display, ssh, browser_variable, .. } = environment;
     if let Some(list) = browser_variable.as_deref().filter(|list| !list.trim().is_empty()) {
         let separator = if cfg!(windows) { ';' } else { ':' };
         return Ok(list.split(separator).filter_map(|command| parse(command, url)).collect());
@@ -110,18 +114,19 @@ fn parse(command: &str, url: &Url) -> Option<Vec<String>> {
 
 /// Starts a command without shell, input and output, outside of the terminal's process group: Ctrl-C
 /// must not close the browser.
-async fn run(words: &[String]) -> Result<(), String> {
+async fn run(words: &[String], environment: &BrowserEnvironment) -> Result<(), String> {
     let Some((program, arguments)) = words.split_first() else {
         return Err("empty command".to_owned());
     };
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let path = environment.path.as_deref();
+    let lookup =
+        ProgramLookup { path, extensions: environment.extensions.as_deref(), folder: None };
+    let command = lookup.command(program, arguments.iter().map(String::as_str));
+    let mut command = command.map_err(|error| failed(program, &error))?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     #[cfg(unix)]
     command.process_group(0);
-    let mut child = command.spawn().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => format!("`{program}` not found"),
-        _ => format!("`{program}`: {error}"),
-    })?;
+    let mut child = command.spawn().map_err(|error| failed(program, &error))?;
     match timeout(SETTLED, child.wait()).await {
         Ok(Ok(status)) if status.success() => Ok(()),
         Ok(Ok(status)) => Err(format!("`{program}` failed ({status})")),
@@ -132,6 +137,13 @@ async fn run(words: &[String]) -> Result<(), String> {
             tokio::spawn(async move { child.wait().await });
             Ok(())
         }
+    }
+}
+
+fn failed(program: &str, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => format!("`{program}` not found"),
+        _ => format!("`{program}`: {error}"),
     }
 }
 

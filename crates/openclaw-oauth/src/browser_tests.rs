@@ -6,12 +6,12 @@ fn url() -> Url {
 
 fn environment(browser: Option<&str>) -> BrowserEnvironment {
     let browser_variable = browser.map(str::to_owned);
-    BrowserEnvironment { display: false, ssh: false, browser_variable }
+    BrowserEnvironment { browser_variable, ..BrowserEnvironment::default() }
 }
 
 #[test]
 fn no_browser_is_opened_over_ssh_or_without_display() {
-    let ssh = BrowserEnvironment { display: true, ssh: true, browser_variable: None };
+    let ssh = BrowserEnvironment { display: true, ssh: true, ..BrowserEnvironment::default() };
     assert_eq!(commands(&url(), &ssh), Err(NoBrowser::Ssh));
     if cfg!(not(any(target_os = "macos", windows))) {
         assert_eq!(commands(&url(), &environment(None)), Err(NoBrowser::NoDisplay));

@@ -25,6 +25,8 @@ pub enum Scheme {
 pub struct AuthChallenge {
     /// How a token must be presented.
     pub scheme: Scheme,
+    /// Whether there is a Bearer challenge, perhaps besides another one.
+    pub takes_bearer: bool,
     /// Where the protected resource metadata is.
     pub resource_metadata: Option<Url>,
     /// The scopes that the request needs.
@@ -49,6 +51,7 @@ impl AuthChallenge {
         let param = |name: &str| all().find_map(|raw| raw.param(name));
         Some(Self {
             scheme,
+            takes_bearer: usable().any(|(scheme, _)| scheme == Scheme::Bearer),
             resource_metadata: param("resource_metadata").and_then(|url| Url::parse(url).ok()),
             scope: param("scope").map(scopes).filter(|scopes| !scopes.is_empty()),
             error: param("error").filter(|error| is_word(error)).map(str::to_owned),
@@ -64,6 +67,11 @@ impl AuthChallenge {
     /// Whether the proof was rejected, perhaps because of its time (RFC 9449, section 7.1).
     pub fn is_invalid_dpop_proof(&self) -> bool {
         self.error.as_deref() == Some("invalid_dpop_proof")
+    }
+
+    /// Whether the token was rejected, and not only its proof.
+    pub(crate) fn is_about_token(&self) -> bool {
+        !matches!(self.error.as_deref(), Some("invalid_dpop_proof" | "use_dpop_nonce"))
     }
 
     /// Whether the request must be repeated with the server's nonce (RFC 9449, section 9).

@@ -51,6 +51,7 @@ fn dpop_is_preferred_and_completed_from_bearer() {
     let value = r#"Bearer resource_metadata="https://x.example/", DPoP algs="ES256", scope="a""#;
     let challenge = parsed(&[value]).unwrap();
     assert_eq!(challenge.scheme, Scheme::Dpop);
+    assert!(challenge.takes_bearer && !parsed(&["DPoP"]).unwrap().takes_bearer);
     assert_eq!(challenge.scope, words(&["a"]));
     assert!(challenge.resource_metadata.is_some());
 }

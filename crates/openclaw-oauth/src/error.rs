@@ -3,6 +3,7 @@
 use url::Url;
 
 use crate::issuer::UnconfirmedIssuer;
+use crate::settings::DpopUse;
 
 /// Why an authorization failed.
 ///
@@ -69,6 +70,14 @@ pub enum AuthError {
         /// The server's description.
         description: Option<String>,
     },
+    /// Tokens must be bound to a key, or must not, other than `auth.dpop` says.
+    #[error("{cause} (`auth.dpop`)")]
+    Binding {
+        /// What was rejected, and why.
+        cause: String,
+        /// The value of the setting that may help.
+        remedy: DpopUse,
+    },
     /// The answer to an authorization request does not belong to it.
     #[error("the response to the login does not match the request: {0}")]
     Mismatch(String),
@@ -115,6 +124,23 @@ impl AuthError {
         url.set_query(None);
         url.set_fragment(None);
         url.into()
+    }
+
+    /// Returns what to do about [`Binding`](Self::Binding).
+    pub fn binding_hint(server: &str, remedy: DpopUse) -> String {
+        let login = format!("run `openclaw mcp login {server}`");
+        match remedy {
+            // The code may have expired instead.
+            DpopUse::Always => format!(
+                "{login} again; if that fails too, set `auth.dpop` to `always` in the entry of the server"
+            ),
+            DpopUse::Auto => {
+                format!("set `auth.dpop` to `auto` in the entry of the server, then {login}")
+            }
+            DpopUse::Never => {
+                format!("set `auth.dpop` to `never` in the entry of the server, then {login}")
+            }
+        }
     }
 
     /// Whether trying again later may help: the other side was not reached.

@@ -5,8 +5,6 @@ use serde_json::{Value, json};
 use super::*;
 use crate::authorize::tests::client;
 use crate::client::TokenAuth;
-use crate::grant::{Grant, GrantKey, tests::grant};
-use crate::store::{StoredGrant, Version};
 
 const ISSUER: &str = "https://as.example/tenant";
 
@@ -21,7 +19,7 @@ fn server(extra: &Value) -> AuthorizationServer {
 }
 
 fn pin(issuer: &str) -> IssuerPin {
-    IssuerPin::Issuer(issuer.to_owned())
+    IssuerPin::Issuer(ConfirmedIssuer::new(issuer))
 }
 
 fn machine() -> AuthSettings {
@@ -83,8 +81,14 @@ fn endpoints_at_another_origin_must_be_confirmed_unless_responses_name_their_iss
         let origin = url.parse::<Url>().unwrap().origin().ascii_serialization();
         let text = error.to_string();
         assert!(text.contains(&origin) && text.contains(ISSUER), "{text}");
-        assert_eq!(doubt(&elsewhere, &settings, &pin(ISSUER)), None);
-        assert!(doubt(&elsewhere, &settings, &pin("https://before.example")).is_some());
+        // A login at its own origin has not confirmed another one.
+        for pin in [pin(ISSUER), pin("https://before.example"), IssuerPin::Unreadable] {
+            assert!(doubt(&elsewhere, &settings, &pin).is_some());
+        }
+        let confirmed = IssuerPin::Issuer(error.proposed);
+        assert_eq!(doubt(&elsewhere, &settings, &confirmed), None);
+        let third = server(&json!({ name: "https://third.example" }));
+        assert!(doubt(&third, &settings, &confirmed).is_some());
         let names = json!({ name: url, "authorization_response_iss_parameter_supported": true });
         assert_eq!(doubt(&server(&names), &settings, &IssuerPin::None), None);
     }
@@ -92,30 +96,66 @@ fn endpoints_at_another_origin_must_be_confirmed_unless_responses_name_their_iss
 }
 
 #[test]
-fn a_client_id_of_another_issuer_must_be_confirmed_unless_this_issuer_is_known() {
+fn secrets_of_a_login_go_to_the_confirmed_issuer_only() {
+    let server = server(&json!({ "authorization_response_iss_parameter_supported": true }));
+    let [with_secret, with_key] = [true, false].map(|is_secret| AuthSettings {
+        client_secret: is_secret.then(|| "secret".into()),
+        private_key: (!is_secret).then(|| "key".into()),
+        ..configured_client()
+    });
+    for settings in [with_secret, with_key] {
+        assert_eq!(doubt(&server, &settings, &IssuerPin::None), Some(IssuerDoubt::First));
+        assert_eq!(doubt(&server, &settings, &pin(ISSUER)), None);
+        let url = Some(ISSUER.parse().unwrap());
+        let settings = AuthSettings { authorization_server: url, ..settings };
+        assert_eq!(doubt(&server, &settings, &IssuerPin::None), None);
+    }
+}
+
+#[test]
+fn a_confirmation_of_the_issuer_does_not_confirm_its_endpoints_elsewhere() {
+    let elsewhere = server(&json!({
+        "authorization_endpoint": "https://login.example/authorize",
+        "token_endpoint": "https://honest.example/token",
+    }));
+    let settings = AuthSettings { client_secret: Some("secret".into()), ..configured_client() };
+    let mut pin = IssuerPin::None;
+    let mut shown = Vec::new();
+    while let Err(unconfirmed) = check(&elsewhere, &settings, &pin) {
+        shown.push(unconfirmed.to_string());
+        pin = IssuerPin::Issuer(unconfirmed.proposed);
+    }
+    assert_eq!(shown.len(), 3, "{shown:?}");
+    assert!(shown[1].contains("https://login.example"), "{shown:?}");
+    assert!(shown[2].contains("https://honest.example"), "{shown:?}");
+    // Nothing is passed on without a login.
+    assert_eq!(doubt(&elsewhere, &machine(), &self::pin(ISSUER)), None);
+}
+
+#[test]
+fn a_client_id_of_another_issuer_must_be_confirmed_unless_this_issuer_had_it_before() {
     let ours = client(ISSUER, TokenAuth::None);
-    let stored = |issuer: &str| {
-        let client = client(issuer, TokenAuth::None);
-        let grant = Grant { issuer: issuer.to_owned(), client, ..grant("x") };
-        let key = GrantKey::new(issuer, &"https://mcp.example/mcp".parse().unwrap());
-        (key, Ok(StoredGrant { grant, refreshing_since: None, version: Version::new(0) }))
-    };
     let plain = server(&json!({}));
-    let check = |issuers: &[&str]| {
-        let grants = issuers.iter().map(|issuer| stored(issuer)).collect();
-        let known = GrantList { grants, ..GrantList::default() };
-        check_client(&plain, &ours, &known).err().map(|it| it.doubt)
+    let pin = pin(ISSUER);
+    let check = |known: &[(&str, &str)]| {
+        let known = known
+            .iter()
+            .map(|(issuer, id)| KnownClient { issuer: (*issuer).to_owned(), id: (*id).to_owned() });
+        check_client(&plain, &ours, &pin, &known.collect::<Vec<_>>()).err()
     };
-    let honest = "https://honest.example";
+    let (honest, id) = ("https://honest.example", ours.id.as_str());
     assert_eq!(check(&[]), None);
-    assert_eq!(check(&[honest]), Some(IssuerDoubt::SharedClient(honest.to_owned())));
-    assert_eq!(check(&[honest, ISSUER]), None);
+    assert_eq!(check(&[(honest, "another")]), None);
+    assert_eq!(check(&[(honest, id), (ISSUER, id)]), None);
+    for known in [&[(honest, id)][..], &[(ISSUER, "another"), (honest, id)]] {
+        let error = check(known).unwrap();
+        assert_eq!(error.doubt, IssuerDoubt::SharedClient(honest.to_owned()));
+        assert_eq!(error.proposed.client_id.as_deref(), Some(id));
+    }
     let settings = AuthSettings::default();
-    assert!(!is_unmistakable(&plain, &settings, &IssuerPin::None));
-    assert!(!is_unmistakable(&plain, &settings, &pin(honest)));
-    assert!(is_unmistakable(&plain, &settings, &pin(ISSUER)));
+    assert!(!is_unmistakable(&plain, &settings));
     let names = server(&json!({ "authorization_response_iss_parameter_supported": true }));
-    assert!(is_unmistakable(&names, &settings, &IssuerPin::None));
+    assert!(is_unmistakable(&names, &settings));
 }
 
 #[test]

@@ -27,11 +27,15 @@ use crate::grant::Grant;
 use crate::issuer::{self, UnconfirmedIssuer};
 use crate::jwt;
 use crate::metadata::Discovery;
+use crate::obtain::with_binding;
 use crate::store::{LOGIN_LIFETIME, PendingLogin};
 use crate::token;
 
 /// How often to look whether another login has begun.
 const TAKEN_OVER: Duration = Duration::from_secs(1);
+/// How often the user is asked about the authorization server of one login: about itself, two
+/// endpoints and the client id.
+const MAX_QUESTIONS: u8 = 4;
 
 /// A user who can be asked to log in.
 pub trait LoginPrompt: Send + Sync + fmt::Debug {
@@ -105,18 +109,23 @@ impl Authorizer {
         prompt: &dyn LoginPrompt,
         scopes: &BTreeSet<String>,
     ) -> Result<Arc<Grant>, AuthError> {
-        self.0.options.store.check_writable().await?;
+        self.0.options.store.check_writable(&self.0.key).await?;
         let listener = self.listen().await.map_err(|error| AuthError::Setting {
             setting: "redirectPort",
             cause: error.to_string(),
         })?;
         let redirect_uri = listener.redirect_uri();
-        let request = match self.begin_login(&redirect_uri, scopes).await {
-            Err(AuthError::Unconfirmed(unconfirmed)) if prompt.confirm(&unconfirmed).await => {
-                self.pin_issuer(&unconfirmed.issuer).await?;
-                self.begin_login(&redirect_uri, scopes).await?
+        let mut questions = 0;
+        let request = loop {
+            match self.begin_login(&redirect_uri, scopes).await {
+                Err(AuthError::Unconfirmed(unconfirmed))
+                    if questions < MAX_QUESTIONS && prompt.confirm(&unconfirmed).await =>
+                {
+                    questions += 1;
+                    self.pin_issuer(unconfirmed.proposed).await?;
+                }
+                begun => break begun?,
             }
-            begun => begun?,
         };
         let shown = LoginRequest {
             server: self.0.key.server.clone(),
@@ -209,8 +218,10 @@ impl Authorizer {
         let pin = self.pinned_issuer().await;
         let discovery = self.discover(&pin).await?.with_scopes(scopes);
         let (server, settings) = (&discovery.server, &options.settings);
-        let unconfirmed = |it| AuthError::Unconfirmed(Box::new(it));
-        issuer::check(server, settings, &pin).map_err(unconfirmed)?;
+        if let Err(unconfirmed) = issuer::check(server, settings, &pin) {
+            self.note_question(&pin, &unconfirmed).await;
+            return Err(AuthError::Unconfirmed(unconfirmed));
+        }
         // The URIs of other clients are registered, or published, without an issuer.
         let is_free = client::registers_itself(server, settings) && options.redirect_port.is_none();
         let redirect_uri = if is_free {
@@ -222,9 +233,12 @@ impl Authorizer {
         let identify =
             client::identify(&options.http, server, settings, &redirect_uri, known.as_ref());
         let client = identify.await?;
-        if !issuer::is_unmistakable(server, settings, &pin) {
-            let grants = options.store.list().await.unwrap_or_default();
-            issuer::check_client(server, &client, &grants).map_err(unconfirmed)?;
+        if !issuer::is_unmistakable(server, settings) {
+            let known = self.known_clients().await;
+            if let Err(unconfirmed) = issuer::check_client(server, &client, &pin, &known) {
+                self.note_question(&pin, &unconfirmed).await;
+                return Err(AuthError::Unconfirmed(unconfirmed));
+            }
         }
         let request = AuthorizationRequest::new(&discovery, client, &redirect_uri)?;
         let stored = serde_json::to_value(&request)
@@ -266,12 +280,15 @@ impl Authorizer {
     ) -> Result<Arc<Grant>, AuthError> {
         let code = request.check_pasted(params)?;
         let options = &self.0.options;
+        // The code is used up by the exchange.
+        options.store.check_writable(&self.0.key).await?;
         if !options.store.delete_login(&self.0.key).await? {
             return Err(AuthError::Cancelled { cause: "it was finished already" });
         }
         let AuthorizationRequest { server, client, resource, dpop, scopes, .. } = request;
         let endpoint = self.endpoint(&server.token_endpoint, client, resource, dpop.as_ref());
-        let response = endpoint.exchange_code(request, &code).await?;
+        let response = endpoint.exchange_code(request, &code).await;
+        let response = response.map_err(|error| with_binding(error, server, dpop.as_ref()))?;
         let discovery = Discovery {
             resource: resource.clone(),
             server: server.clone(),
@@ -311,6 +328,9 @@ impl Authorizer {
         let options = &self.0.options;
         let lease = options.store.lock(&self.0.key, LOCK_PATIENCE).await?;
         let stored = options.store.load(&self.0.key).await;
+        if let Err(error) = self.keep_confirmation().await {
+            tracing::warn!(server = %self.0.key.server, %error, "cannot keep the confirmed issuer");
+        }
         // First forgotten: a revocation that fails must not keep the tokens.
         let existed = options.store.delete(&lease).await?;
         options.store.delete_login(&self.0.key).await?;

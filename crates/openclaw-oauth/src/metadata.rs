@@ -67,6 +67,8 @@ pub struct AuthorizationServer {
     pub token_endpoint_auth_methods_supported: Option<Vec<String>>,
     /// The algorithms of client assertions.
     pub token_endpoint_auth_signing_alg_values_supported: Option<Vec<String>>,
+    /// The algorithms of proofs, if it binds tokens to keys (RFC 9449).
+    pub dpop_signing_alg_values_supported: Option<Vec<String>>,
     /// Whether each response to a login has an `iss` parameter (RFC 9207).
     #[serde(default, deserialize_with = "flag")]
     pub authorization_response_iss_parameter_supported: bool,
@@ -294,6 +296,7 @@ async fn legacy_server(
         grant_types_supported: None,
         token_endpoint_auth_methods_supported: None,
         token_endpoint_auth_signing_alg_values_supported: None,
+        dpop_signing_alg_values_supported: None,
         authorization_response_iss_parameter_supported: false,
         client_id_metadata_document_supported: false,
     })

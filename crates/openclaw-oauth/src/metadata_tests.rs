@@ -58,6 +58,7 @@ async fn found(
 fn challenge(metadata: Option<Url>, scope: Option<&str>) -> AuthChallenge {
     AuthChallenge {
         scheme: Scheme::Bearer,
+        takes_bearer: true,
         resource_metadata: metadata,
         scope: scope.map(scopes),
         error: None,

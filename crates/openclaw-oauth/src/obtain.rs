@@ -61,9 +61,9 @@ impl Authorizer {
         if let Err(unconfirmed) = issuer::check(server, &options.settings, &pin) {
             match &options.prompt {
                 Some(prompt) if prompt.confirm(&unconfirmed).await => {
-                    self.pin_issuer(&unconfirmed.issuer).await?;
+                    self.pin_issuer(unconfirmed.proposed).await?;
                 }
-                _ => return Err(AuthError::Unconfirmed(Box::new(unconfirmed))),
+                _ => return Err(AuthError::Unconfirmed(unconfirmed)),
             }
         }
         let known = options.store.load(&self.0.key).await.ok().flatten();
@@ -74,11 +74,12 @@ impl Authorizer {
             self.endpoint(&server.token_endpoint, &client, &discovery.resource, dpop.as_ref());
         let wanted = discovery.scopes.clone().unwrap_or_default();
         let response = match &options.settings.grant {
-            GrantType::ClientCredentials => endpoint.client_credentials(&wanted).await?,
-            GrantType::JwtBearer { assertion } => endpoint.jwt_bearer(assertion, &wanted).await?,
-            GrantType::Enterprise(provider) => endpoint.enterprise(provider, &wanted).await?,
+            GrantType::ClientCredentials => endpoint.client_credentials(&wanted).await,
+            GrantType::JwtBearer { assertion } => endpoint.jwt_bearer(assertion, &wanted).await,
+            GrantType::Enterprise(provider) => endpoint.enterprise(provider, &wanted).await,
             GrantType::AuthorizationCode => return Err(AuthError::LoginRequired),
         };
+        let response = response.map_err(|error| with_binding(error, server, dpop.as_ref()))?;
         self.keep(lease, &discovery, client, dpop, response).await
     }
 
@@ -91,7 +92,7 @@ impl Authorizer {
             metadata::discover(&options.http, &options.url, challenge.as_ref(), settings, pinned);
         let mut discovery = discovering.await?;
         if settings.dpop == DpopUse::Auto
-            && challenge.is_none_or(|challenge| challenge.scheme == Scheme::Bearer)
+            && challenge.is_none_or(|challenge| challenge.takes_bearer)
             && self.is_bearer_only().await
         {
             discovery.dpop = false;
@@ -118,8 +119,10 @@ impl Authorizer {
         self.check_binding(&discovery.server, &response)?;
         let bearer_only = dpop.is_none() && self.is_bearer_only().await;
         let grant = Grant { bearer_only, ..issued(discovery, client, dpop, response) };
-        if store.issuer(key).await.ok().flatten().as_deref() != Some(grant.issuer.as_str()) {
-            store.save_issuer(key, &grant.issuer).await?;
+        let confirmed =
+            issuer::confirmed_by(&discovery.server, &grant.client, &self.0.options.settings).into();
+        if store.issuer(key).await.ok().flatten().as_ref() != Some(&confirmed) {
+            store.save_issuer(key, &confirmed).await?;
         }
         store.save(lease, &grant).await?;
         let grant = Arc::new(grant);
@@ -138,5 +141,24 @@ impl Authorizer {
         }
         let cause = "issues no tokens that are bound to a key, as `auth.dpop` demands".to_owned();
         Err(AuthError::Unsupported { issuer: quoted(&server.issuer), cause })
+    }
+}
+
+/// Adds to the rejection of a request without a key that the authorization server may insist on one:
+/// there is no error code for that.
+pub(crate) fn with_binding(
+    error: AuthError,
+    server: &AuthorizationServer,
+    dpop: Option<&DpopKey>,
+) -> AuthError {
+    let binds = server.dpop_signing_alg_values_supported.as_ref().is_some_and(|it| !it.is_empty());
+    match error {
+        AuthError::Rejected { .. } if binds && dpop.is_none() => AuthError::Binding {
+            cause: format!(
+                "{error}; the authorization server may insist on tokens that are bound to a key"
+            ),
+            remedy: DpopUse::Always,
+        },
+        error => error,
     }
 }

@@ -211,6 +211,14 @@ impl ApprovalReason {
     }
 }
 
+/// A change of a tool that is too large for a question: what cannot be shown is not approved.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the tool's description or schema has changed in more than a question can show")]
+pub struct ChangeTooLarge {
+    /// What the user does to approve it instead.
+    pub review: String,
+}
+
 /// The extent of an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalExtent {

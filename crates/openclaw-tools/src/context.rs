@@ -91,9 +91,19 @@ pub struct CallOptions<'a> {
     /// The mode of the session, for calls of an agent.
     pub permission: PermissionMode,
     /// The client of the hub that the call is made for, which may have connections of its own.
-    pub client: Option<u64>,
+    pub client: Option<CallClient>,
     /// Set if the caller passes the call on for a client of its own.
     pub relay: Option<Relay<'a>>,
+}
+
+/// A client of the hub.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallClient {
+    /// Its number.
+    pub number: u64,
+    /// Whether several programs may be behind it, which are not told apart. On a connection of its own, it
+    /// makes one call at a time: which one the server asks about is known then.
+    pub is_shared: bool,
 }
 
 /// A call that is made for a client of another program (the hub). Its outcome has the source's

@@ -28,11 +28,11 @@ mod spec;
 
 pub use approval::{
     ApprovalAnswer, ApprovalContext, ApprovalExtent, ApprovalNeed, ApprovalReason, ApprovalRequest,
-    ApprovalRule, Approver, BadFingerprint, Fallback, NoApprover, PermissionMode, Pin,
-    ToolFingerprint,
+    ApprovalRule, Approver, BadFingerprint, ChangeTooLarge, Fallback, NoApprover, PermissionMode,
+    Pin, ToolFingerprint,
 };
 pub use arguments::{Arguments, Given};
-pub use context::{Call, CallContext, CallOptions, Consent, Relay};
+pub use context::{Call, CallClient, CallContext, CallOptions, Consent, Relay};
 pub use grant::{AlwaysOption, GrantRule};
 pub use media::{MediaKind, NotPassed, check_media, image_type};
 pub use name::{BadToolName, ToolName};

@@ -55,6 +55,7 @@ impl ApprovalRequest<'_> {
             return vec![format!("+ {}", self.description(text))];
         }
         let lines = self.changes.iter();
-        lines.map(|line| clean_excerpt(Untrusted::new(line), CHANGED_DESCRIPTION)).collect()
+        // In full: nothing is approved that is not shown.
+        lines.map(|line| clean_excerpt(Untrusted::new(line), usize::MAX)).collect()
     }
 }

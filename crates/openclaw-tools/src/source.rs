@@ -10,7 +10,9 @@ use openclaw_trace::Span;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::approval::{ApprovalContext, ApprovalExtent, ApprovalRule, Pin, ToolFingerprint};
+use crate::approval::{
+    ApprovalContext, ApprovalExtent, ApprovalRule, ChangeTooLarge, Pin, ToolFingerprint,
+};
 use crate::arguments::Arguments;
 use crate::context::CallOptions;
 use crate::grant::AlwaysOption;
@@ -188,8 +190,11 @@ pub trait Tool: Send + Sync + fmt::Debug {
 
     /// Returns what has changed since the tool was seen or approved, as lines that begin with `+` or
     /// `-`; none if that is not known. May read a file.
-    fn changes(&self) -> Vec<String> {
-        Vec::new()
+    ///
+    /// # Errors
+    /// If there are too many for a question.
+    fn changes(&self) -> Result<Vec<String>, ChangeTooLarge> {
+        Ok(Vec::new())
     }
 
     /// Stores an approval.

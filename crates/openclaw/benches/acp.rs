@@ -22,7 +22,7 @@ use futures_util::future::join_all;
 use openclaw_protocol::chat::{ChatEvent, ChatState, SendParams};
 use openclaw_protocol::client::{Client, ConnectOptions};
 use openclaw_protocol::{Received, Surface as _, ask, names, rpc};
-use openclaw_testkit::bench::{load, pin, verdict};
+use openclaw_testkit::bench::{load, pin, repeats, verdict};
 use openclaw_testkit::{ModelServer, Peers, Piece, Script, TestServer};
 use program::Program;
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
@@ -124,7 +124,7 @@ fn line(what: &str, ours: f64, base: f64, budget: f64) {
 fn start() {
     let program = Program::with_servers(&json!({}));
     let mut best = [f64::MAX; 2];
-    for _ in 0..STARTS {
+    for _ in 0..repeats(STARTS) {
         let begun = Instant::now();
         let editor = Editor::start(&program);
         best[0] = best[0].min(millis(begun));
@@ -138,10 +138,10 @@ fn start() {
 /// test server starts in a millisecond, so that our own part shows.
 async fn sessions() {
     let (command, args) = TestServer::stdio(&Script::new().tools_only());
-    session("test servers", (&command, &args), SESSIONS).await;
+    session("test servers", (&command, &args), repeats(SESSIONS)).await;
     let folder = tempfile::tempdir().unwrap();
     let peer = Peers::find().filesystem(folder.path());
-    session("x server-filesystem", (&peer.program, &peer.args), REAL_SESSIONS).await;
+    session("x server-filesystem", (&peer.program, &peer.args), repeats(REAL_SESSIONS)).await;
 }
 
 /// Compares the best times until a session is open and until its servers are ready with those of bare
@@ -226,15 +226,15 @@ async fn streams() {
     editor.prompt(&session, "talk");
     turn(&client, 0).await;
     let mut best = [f64::MAX; 2];
-    for round in 0..ROUNDS {
+    for round in 0..repeats(ROUNDS) {
         let before = cpu(editor.child.id());
-        for _ in 0..TURNS {
+        for _ in 0..repeats(TURNS) {
             let updates = editor.prompt(&session, "talk");
             assert!(updates >= CHUNKS, "{updates} updates");
         }
         best[0] = best[0].min(cpu(editor.child.id()) - before);
         let before = cpu(gateway.id());
-        for nth in 0..TURNS {
+        for nth in 0..repeats(TURNS) {
             let events = turn(&client, 1 + round * TURNS + nth).await;
             assert!(events >= CHUNKS, "{events} events");
         }

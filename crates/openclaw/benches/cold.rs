@@ -7,7 +7,7 @@
 
 mod program;
 
-use openclaw_testkit::bench::{load, verdict};
+use openclaw_testkit::bench::{load, repeats, verdict};
 use openclaw_testkit::{Script, TestServer};
 use program::Program;
 use serde_json::json;
@@ -32,7 +32,7 @@ fn main() {
     assert!(answer.contains("hi"), "the call does not return its text: {answer}");
 
     let mut best = [f64::MAX; 4];
-    for _ in 0..RUNS {
+    for _ in 0..repeats(RUNS) {
         program.forget();
         let first = program.timed(&call);
         let again = program.timed(&call);

@@ -20,8 +20,7 @@ use openclaw_trace::Tracer;
 
 use crate::clipboard::ClipboardProgram;
 use crate::error::{CommandError, Context as _};
-use crate::pictures::{PictureProtocol, Pictures};
-use crate::telemetry::Telemetry;
+use openclaw_terminal::pictures::{PictureProtocol, Pictures};
 
 /// As the first argument, runs the program as the guard for another process's servers.
 pub(crate) const GUARD_ARGUMENT: &str = "__guard";
@@ -69,7 +68,7 @@ impl CompletionRequest {
 
 /// The path that a configuration is compared by.
 fn identity(file: &Path) -> String {
-    let file = dunce::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let file = openclaw_files::canonical(file).unwrap_or_else(|_| file.to_owned());
     file.to_string_lossy().into_owned()
 }
 
@@ -86,7 +85,7 @@ impl Edge {
     pub(crate) fn of_this_process(
         redactor: Redactor,
         config_flag: Option<PathBuf>,
-        telemetry: &Telemetry,
+        tracer: Tracer,
     ) -> Self {
         let proxies = PROXIES.iter().flat_map(|name| [(*name).to_owned(), name.to_lowercase()]);
         let addresses = proxies.filter_map(|name| variable(&name)).map(|address| {
@@ -94,7 +93,7 @@ impl Edge {
         });
         redactor.add_all(&addresses.flat_map(|url| url_credentials(&url)).collect::<Vec<_>>());
         let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
-        Self { redactor, tracer: telemetry.tracer(), home, config_flag }
+        Self { redactor, tracer, home, config_flag }
     }
 
     pub(crate) fn environment(&self) -> Environment {
@@ -275,7 +274,7 @@ impl Edge {
 
     /// The user's home, without links.
     pub(crate) fn home_folder(&self) -> Option<PathBuf> {
-        self.home.as_deref().and_then(|home| dunce::canonicalize(home).ok())
+        self.home.as_deref().and_then(|home| openclaw_files::canonical(home).ok())
     }
 
     /// Returns how the terminal shows pictures. A terminal multiplexer does not pass on what the
@@ -326,6 +325,8 @@ impl Edge {
             display: is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"),
             ssh: is_set("SSH_CONNECTION"),
             browser_variable: variable("BROWSER"),
+            path: variable("PATH"),
+            extensions: variable("PATHEXT"),
         }
     }
 

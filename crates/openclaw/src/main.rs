@@ -8,23 +8,21 @@ mod completion;
 mod edge;
 mod error;
 mod exit;
-mod fold;
-mod glyphs;
 mod hidden;
 mod log_export;
 mod log_writer;
 mod logging;
-mod markdown;
 mod output;
-mod pictures;
 mod prompt;
 mod signals;
+mod state_files;
 mod telemetry;
 mod typed_ahead;
 
 use std::time::Duration;
 
 use openclaw_secrets::Redactor;
+use openclaw_trace::Tracer;
 
 use crate::cli::Cli;
 use crate::edge::{CompletionRequest, Edge};
@@ -54,7 +52,7 @@ fn main() -> std::process::ExitCode {
         return read_pdf();
     }
     if let Some(request) = CompletionRequest::of_this_process() {
-        let edge = Edge::of_this_process(Redactor::new(), None, &Telemetry::default());
+        let edge = Edge::of_this_process(Redactor::new(), None, Tracer::off());
         completion::run(request, &edge, &mut std::io::stdout().lock());
         return Exit::Ok.into();
     }
@@ -120,7 +118,7 @@ fn run(cli: &Cli, redactor: Redactor, output: &mut Output) -> CommandResult {
             .hint("use error, warn, info, debug, trace or off; per module: info,openclaw_mcp=debug")
     })?;
     telemetry.report_problems();
-    let edge = Edge::of_this_process(redactor, cli.global.config.clone(), &telemetry);
+    let edge = Edge::of_this_process(redactor, cli.global.config.clone(), telemetry.tracer());
     let result = commands::run(cli, &edge, output);
     telemetry.finish();
     log.finish(LAST_LINES);

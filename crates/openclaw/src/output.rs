@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 
-use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, ColumnConstraint, ContentArrangement, Table, presets};
 use openclaw_config::{Report, Severity};
 pub(crate) use openclaw_content::printable;
@@ -13,17 +12,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::CommandError;
-use crate::fold::{columns, fold, fold_under};
-use crate::glyphs::{ascii, ascii_columns};
-use crate::markdown::{Canvas, Markdown};
-
-const ERROR: Style = AnsiColor::Red.on_default().bold();
-pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
-pub(crate) const HINT: Style = AnsiColor::Cyan.on_default();
-pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
-pub(crate) const BAD: Style = AnsiColor::Red.on_default();
-pub(crate) const STRONG: Style = Style::new().bold();
-pub(crate) const FAINT: Style = Style::new().dimmed();
+use openclaw_terminal::ascii::{ascii, ascii_columns};
+use openclaw_terminal::markdown::{Canvas, Markdown};
+use openclaw_terminal::style::{ERROR, FAINT, HINT, WARNING};
+use openclaw_terminal::wrap::{columns, wrap, wrap_under};
 
 /// The width of messages that do not go to a terminal.
 const DEFAULT_WIDTH: u16 = 120;
@@ -92,7 +84,7 @@ impl Output {
     /// Writes a line that may be long: on a terminal, it is wrapped between words.
     pub(crate) fn folded(&mut self, text: impl Display) {
         match self.columns() {
-            Some(width) => self.line(fold(&self.shown(&text.to_string()), width)),
+            Some(width) => self.line(wrap(&self.shown(&text.to_string()), width)),
             None => self.line(text),
         }
     }
@@ -103,7 +95,7 @@ impl Output {
         match self.columns() {
             Some(width) => {
                 let line = self.shown(&line);
-                self.line(fold_under(&line, &" ".repeat(columns(label)), width));
+                self.line(wrap_under(&line, &" ".repeat(columns(label)), width));
             }
             None => self.line(line),
         }
@@ -133,7 +125,7 @@ impl Output {
     /// Writes a prompt that fits the terminal, without a line break, and flushes.
     pub(crate) fn prompt(&mut self, text: &str) {
         let width = self.columns().unwrap_or(usize::MAX);
-        self.raw(fold(&self.shown(text), width).as_bytes());
+        self.raw(wrap(&self.shown(text), width).as_bytes());
         self.flush();
     }
 
@@ -261,7 +253,7 @@ impl Output {
         let width = is_terminal.then(|| usize::from(self.labelled_width()));
         let line = if self.is_stderr_ascii { ascii(line) } else { line.into() };
         let line = match width {
-            Some(width) => Cow::Owned(fold(&line, width)),
+            Some(width) => Cow::Owned(wrap(&line, width)),
             None => line,
         };
         self.stderr_line(&line);

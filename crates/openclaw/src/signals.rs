@@ -26,7 +26,7 @@ const EXIT: Duration = Duration::from_secs(1);
 pub(crate) enum SignalAction {
     /// SIGINT or Ctrl-C: cancel the current operation.
     Interrupt,
-    /// SIGTERM; on Windows Ctrl-Break, a closed window, logoff and shutdown: exit.
+    /// SIGTERM; on Windows Ctrl-Break, a closed window, and for a service the end of the system: exit.
     End,
     /// SIGHUP: the terminal was closed; a gateway reloads its configuration. Not on Windows.
     HangUp,
@@ -148,7 +148,10 @@ struct Handlers {
     console: ConsoleEvents,
 }
 
-/// What Windows reports to a program with a console.
+/// What Windows reports to a program with a console. A program in a user's session is told that its
+/// window was closed; the logoff and the shutdown only a service is told: one without a window is
+/// ended by Windows then, without a word. Job objects end what it has started, and SQLite keeps what it has
+/// written.
 #[cfg(windows)]
 struct ConsoleEvents {
     ctrl_c: tokio::signal::windows::CtrlC,

@@ -113,6 +113,11 @@ fn the_gateway_is_started_in_the_background_and_stopped() {
     assert!(code == 0 && said.contains("gateway listening on"), "{said}{errors}");
     let (code, said, errors) = place.run(&["gateway", "restart", "--port", "0"]);
     assert!(code == 0 && said.contains("gateway started at"), "{said}{errors}");
+    // Without an option it is at the configured address, and it says that this is another one.
+    fs::write(place.path("openclaw.json"), "{ gateway: { port: 0 } }").unwrap();
+    let (code, said, errors) = place.run(&["gateway", "restart"]);
+    assert!(code == 0 && said.contains("gateway started at"), "{said}{errors}");
+    assert!(errors.contains("It was at ws://127.0.0.1:") && errors.contains("--port"), "{errors}");
     assert_eq!(place.run(&["gateway", "stop"]).0, 0);
     assert_eq!(place.run(&["gateway", "status"]).0, 3);
     // A gateway that does not start says why.

@@ -200,7 +200,8 @@ fn pairs(
     let mut pairs = Pairs::new();
     for (nth, pair) in list.iter().enumerate() {
         let text = |field: &str| pair.get(field).and_then(Value::as_str).ok_or_else(wrong);
-        let (name, value) = (text("name")?, text("value")?);
+        let name = text("name")?;
+        let value = text("value")?;
         if let Some(flaw) = flaw(name, value) {
             return Err(format!("`{key}[{nth}]`: {flaw}"));
         }

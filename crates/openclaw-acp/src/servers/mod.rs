@@ -4,13 +4,10 @@ mod entry;
 mod report;
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use agent_client_protocol::v1::schema::SessionUpdate;
-use futures_util::FutureExt as _;
 use openclaw_config::{Config, OAuthSettings, ServerConfig, ServerName, ToolNaming, Transport};
 use openclaw_mcp::call::library::PromptCommand;
 use openclaw_mcp::catalogue::naming::RESOURCE_TOOL;
@@ -18,21 +15,14 @@ use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::services::CallServices;
-use openclaw_mcp_client::host::Host;
-use openclaw_protocol::servers_settled;
+use openclaw_mcp_client::host::{Elicitor, Host};
 use openclaw_tools::{CallContext, CallOptions, Content, ProgressWatcher, ToolSource as _};
 use openclaw_trace::SpanContext;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-use tokio::time::{Instant, sleep, timeout};
 
 pub(crate) use self::entry::EditorServer;
-pub(crate) use self::report::ServersCommand;
-use crate::content::chunk;
-use crate::elicit::SessionElicitor;
-use crate::lend::{LentOutcome, SessionTool, ToolOwner, text_block};
-use crate::session::AcpSession;
+use crate::lent_tools::{LentTool, LentToolOutcome, LentToolOwner, text_block};
 
 /// The template of the tool names (P2).
 const NAMING: &str = "mcp__{server}__{tool}";
@@ -40,8 +30,6 @@ const NAMING: &str = "mcp__{server}__{tool}";
 const RESOURCES: &str = "mcp__resources";
 /// The timeout of a call (P5).
 const CALL: Duration = Duration::from_secs(120);
-/// A prompt that waits longer for servers says so.
-const LONG_WAIT: Duration = Duration::from_secs(1);
 /// Number of tools named of those that are left out.
 const FEW: usize = 5;
 /// With more local servers than this, a warning is logged (P5).
@@ -50,7 +38,7 @@ const MANY_PROCESSES: usize = 5;
 /// What the servers of sessions need.
 #[derive(Debug, Clone)]
 pub struct ServerSetup {
-    /// The configuration: limits, and the policies that also apply to tools of sessions.
+    /// The configuration: limits, and the policies that also apply to lent tools.
     pub config: Config,
     /// The context for connecting. Logins are used only if `acp.useLogins` allows it.
     pub context: DialContext,
@@ -66,6 +54,8 @@ pub(crate) struct SessionServers {
     agent: String,
     max_tools: usize,
     uses_logins: bool,
+    /// The servers that were reported as not available, and whether they were still starting then.
+    reported: Mutex<BTreeMap<String, bool>>,
 }
 
 /// Has a server of the editor use the login of the user's own server with the same URL, if there is one.
@@ -96,7 +86,7 @@ impl SessionServers {
         agent: &str,
         folders: &[PathBuf],
         setup: &ServerSetup,
-        session: &Weak<AcpSession>,
+        elicitor: Arc<dyn Elicitor>,
     ) -> Option<Self> {
         if entries.is_empty() {
             return None;
@@ -126,7 +116,7 @@ impl SessionServers {
             context.auth = None;
         }
         context.host = Host {
-            elicitor: Some(Arc::new(SessionElicitor(Weak::clone(session)))),
+            elicitor: Some(elicitor),
             sampler: None,
             workspace: folders.first().cloned(),
             downstream: None,
@@ -139,11 +129,16 @@ impl SessionServers {
             fleet: Fleet::start(&config, setup_of_fleet),
             agent: id,
             uses_logins,
+            reported: Mutex::default(),
         })
     }
 
     pub(crate) fn view(&self) -> Option<Arc<AgentTools>> {
         self.fleet.agent(&self.agent)
+    }
+
+    pub(crate) fn fleet(&self) -> &Fleet {
+        &self.fleet
     }
 
     /// Returns the number of changes of their lists.
@@ -152,9 +147,10 @@ impl SessionServers {
     }
 
     /// Returns the tools, and a note if there are too many.
-    pub(crate) fn tools(&self) -> (Vec<SessionTool>, Option<String>) {
+    pub(crate) fn tools(&self) -> (Vec<LentTool>, Option<String>) {
         let tools = self.view().map(|view| view.tools()).unwrap_or_default();
-        let (found, most) = (tools.len(), self.max_tools);
+        let found = tools.len();
+        let most = self.max_tools;
         let left_out: Vec<&str> =
             tools.iter().skip(most).map(|tool| lent_name(tool.spec().name.as_str())).collect();
         let note = (!left_out.is_empty()).then(|| {
@@ -167,13 +163,13 @@ impl SessionServers {
         let tools = tools.iter().take(most).map(|tool| {
             let spec = tool.spec();
             let own = spec.name.as_str();
-            SessionTool {
+            LentTool {
                 name: lent_name(own).to_owned(),
                 label: spec.label.clone(),
                 description: spec.description.clone(),
                 schema: Arc::clone(&spec.input_schema),
                 effect: spec.effect,
-                by: ToolOwner::Servers(own.to_owned()),
+                owner: LentToolOwner::Servers(own.to_owned()),
             }
         });
         (tools.collect(), note)
@@ -194,11 +190,12 @@ impl SessionServers {
         &self,
         name: &str,
         arguments: &RawValue,
-        (session, watcher): (&str, &ProgressWatcher),
+        session: &str,
+        watcher: &ProgressWatcher,
         trace: Option<&SpanContext>,
-    ) -> LentOutcome {
+    ) -> LentToolOutcome {
         let Some(view) = self.view() else {
-            return LentOutcome::failed("The MCP servers of this session have stopped.");
+            return LentToolOutcome::failed("The MCP servers of this session have stopped.");
         };
         let context = CallContext {
             session: Some(session),
@@ -208,11 +205,19 @@ impl SessionServers {
         };
         let outcome = view.call(name, arguments, &context).await;
         let shown = outcome.content.iter().filter(|part| !matches!(part, Content::ForModel(_)));
-        LentOutcome {
+        LentToolOutcome {
             content: outcome.content.iter().map(mcp_block).collect(),
             for_user: Some(shown.chain(&outcome.details.for_user).map(mcp_block).collect()),
             is_error: outcome.is_error,
         }
+    }
+
+    /// Describes the servers that are not available, each once. `with_starting`: also those that are
+    /// still starting.
+    pub(crate) fn new_failures(&self, with_starting: bool) -> Vec<String> {
+        let failures = self.failures();
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        report::unreported(&mut reported, failures, with_starting)
     }
 
     /// Stops all servers, and waits until they are gone.
@@ -250,93 +255,9 @@ fn few(names: &[&str]) -> String {
     list
 }
 
-/// Returns how long a prompt may still wait. All prompts of a session share the time, which begins
-/// with the first one.
-fn time_left(until: &mut Option<Instant>, now: Instant, patience: Duration) -> Option<Duration> {
-    let until = *until.get_or_insert(now + patience);
-    until.checked_duration_since(now).filter(|left| !left.is_zero())
-}
-
-impl AcpSession {
-    /// Waits until the servers were tried and their tools are lent, with a limit: the tools of a
-    /// server that is late or restarts join later.
-    pub(crate) async fn servers_ready(self: &Arc<Self>, patience: Duration) {
-        let left = time_left(&mut self.lock().waits_until, Instant::now(), self.patience);
-        if let Some(left) = left.map(|left| left.min(patience)) {
-            let own = async {
-                if let Some(servers) = &self.servers {
-                    servers.fleet.tried().await;
-                }
-            };
-            let of_gateway = servers_settled(&*self.surface, Some(&self.agent), left);
-            let ready = async { tokio::join!(timeout(left, own).map(drop), of_gateway) };
-            tokio::select! {
-                _ = ready => {}
-                never = self.report_waiting() => match never {},
-            }
-        }
-        self.lend().await;
-        self.report_failures(true);
-    }
-
-    /// Says which servers a prompt waits for, if it takes long.
-    async fn report_waiting(&self) -> Infallible {
-        sleep(LONG_WAIT).await;
-        let starting = self.servers.iter().flat_map(SessionServers::starting);
-        let starting = starting.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        if !starting.is_empty() {
-            let words = format!("Waiting for MCP servers: {starting}\n");
-            self.updates.send(SessionUpdate::AgentThoughtChunk(chunk(words)));
-        }
-        std::future::pending().await
-    }
-
-    /// Lends the tools whenever the servers change.
-    pub(crate) async fn keep_lending(self: &Arc<Self>) {
-        let Some(servers) = &self.servers else { return self.lend().await };
-        let mut events = servers.fleet.events();
-        let _ = timeout(self.patience, servers.fleet.tried()).await;
-        let mut prompts = 0;
-        loop {
-            // What has happened so far is part of what is looked at now.
-            while !matches!(events.try_recv(), Err(TryRecvError::Empty | TryRecvError::Closed)) {}
-            self.lend().await;
-            // A prompt reports those that are still starting, after it has waited for them.
-            self.report_failures(false);
-            let now = servers.prompts().len();
-            if std::mem::replace(&mut prompts, now) != now {
-                self.refresh_commands();
-            }
-            match events.recv().await {
-                Ok(_) | Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => return,
-            }
-        }
-    }
-
-    /// Reports the servers that are not available, each once.
-    fn report_failures(&self, with_starting: bool) {
-        let Some(servers) = &self.servers else { return };
-        let failures = servers.failures();
-        let news = report::news(&mut self.lock().failed, failures, with_starting);
-        news.iter().for_each(|words| self.note(words));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn prompts_wait_once() {
-        let (start, patience) = (Instant::now(), Duration::from_secs(20));
-        let mut until = None;
-        let mut left = |after| {
-            let now = start + Duration::from_secs(after);
-            time_left(&mut until, now, patience).map(|left| left.as_secs())
-        };
-        assert_eq!([left(0), left(5), left(20), left(60)], [Some(20), Some(15), None, None]);
-    }
 
     #[test]
     fn a_few_names_stand_for_many() {

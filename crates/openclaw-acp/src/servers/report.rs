@@ -8,13 +8,13 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::server::status::{ActiveTransport, AuthKind, ServerState, ServerStatus};
 use openclaw_mcp::server::supervisor::ServerError;
 use openclaw_protocol::mcp::ServersParams;
-use openclaw_protocol::{ask, rpc};
+use openclaw_protocol::rpc;
 use openclaw_tools::ToolSource as _;
 use serde::Deserialize;
-use tokio::time::timeout;
 
 use super::{SessionServers, lent_name};
-use crate::session::AcpSession;
+use crate::gateway::GatewaySession;
+use crate::servers_command::ServersCommand;
 
 /// The timeout of a request to the gateway.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -24,56 +24,17 @@ const STDERR_LINES: usize = 3;
 const LINE: usize = 300;
 const DESCRIPTION: usize = 100;
 
-/// A command about MCP servers. The gateway does not know those of the session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ServersCommand {
-    Servers,
-    /// The tools of all servers, or of one.
-    Tools(Option<String>),
-    Status(String),
-    /// Fetches the lists of all servers, or of one.
-    Refresh(Option<String>),
-    /// Another verb, with its first argument.
-    Other(String),
-}
-
-impl ServersCommand {
-    /// Parses a command, given without its slash.
-    pub(crate) fn read(command: &str) -> Option<Self> {
-        let words: Vec<&str> = command.split_whitespace().collect();
-        let ["mcp", words @ ..] = words.as_slice() else { return None };
-        let name = |name: &&str| (*name).to_owned();
-        match words {
-            [] | ["servers" | "list"] => Some(Self::Servers),
-            ["tools", rest @ ..] if rest.len() < 2 => Some(Self::Tools(rest.first().map(name))),
-            ["refresh", rest @ ..] if rest.len() < 2 => Some(Self::Refresh(rest.first().map(name))),
-            ["servers" | "list" | "status", server] => Some(Self::Status(name(server))),
-            [_, server, ..] => Some(Self::Other(name(server))),
-            [_] => None,
-        }
-    }
-
-    /// The server that it is about; `None` for all.
-    fn server(&self) -> Option<&str> {
-        match self {
-            Self::Servers => None,
-            Self::Tools(server) | Self::Refresh(server) => server.as_deref(),
-            Self::Status(server) | Self::Other(server) => Some(server),
-        }
-    }
-}
-
 /// Why a server is not available.
 pub(super) struct ServerFailure {
     name: String,
     /// Whether it was not tried yet.
     is_starting: bool,
-    words: String,
+    message: String,
 }
 
 /// Returns what is to be reported: each server once, and again if it has failed after it was still
 /// starting. `reported` has the servers that were reported, and whether they were starting then.
-pub(super) fn news(
+pub(super) fn unreported(
     reported: &mut BTreeMap<String, bool>,
     failures: Vec<ServerFailure>,
     with_starting: bool,
@@ -86,7 +47,7 @@ pub(super) fn news(
     let new: Vec<ServerFailure> = failures.into_iter().filter(is_new).collect();
     let new = new.into_iter().map(|failure| {
         reported.insert(failure.name, failure.is_starting);
-        failure.words
+        failure.message
     });
     new.collect()
 }
@@ -97,7 +58,7 @@ impl SessionServers {
     }
 
     /// The names of the servers that were not tried yet.
-    pub(super) fn starting(&self) -> Vec<String> {
+    pub(crate) fn starting(&self) -> Vec<String> {
         let failures = self.failures().into_iter().filter(|failure| failure.is_starting);
         failures.map(|failure| failure.name).collect()
     }
@@ -110,14 +71,14 @@ impl SessionServers {
     /// Answers a command if only servers of the session are concerned.
     pub(crate) async fn answer(
         &self,
-        session: &AcpSession,
+        gateway: &GatewaySession,
         command: &ServersCommand,
     ) -> Option<String> {
         let is_known = |name: &str| self.statuses().iter().any(|status| status.name == name);
         if command.server().is_some_and(|name| !is_known(name)) {
             return None;
         }
-        let others = names_of_gateway(session).await;
+        let others = names_of_gateway(gateway).await;
         let is_of_gateway = match command.server() {
             None => !others.is_empty(),
             Some(name) => others.iter().any(|other| other == name),
@@ -170,24 +131,24 @@ impl SessionServers {
                 format!("- `{}`: {description}", lent_name(spec.name.as_str()))
             })
             .collect();
-        let of = server
+        let servers = server
             .map_or_else(|| "the MCP servers".to_owned(), |name| format!("MCP server `{name}`"));
-        match lines.is_empty() {
-            true => format!("No tools from {of} of this session."),
-            false => format!("Tools of {of} of this session:\n{}", lines.join("\n")),
+        if lines.is_empty() {
+            return format!("No tools from {servers} of this session.");
         }
+        format!("Tools of {servers} of this session:\n{}", lines.join("\n"))
     }
 }
 
 /// Returns the names of the gateway's servers.
-async fn names_of_gateway(session: &AcpSession) -> Vec<String> {
+async fn names_of_gateway(gateway: &GatewaySession) -> Vec<String> {
     #[derive(Deserialize)]
     struct Named {
         name: String,
     }
-    let params = ServersParams { agent_id: Some(session.agent.clone()) };
-    let listed = timeout(ANSWER, ask::<rpc::McpServers>(&*session.surface, params)).await;
-    let servers = listed.ok().and_then(Result::ok).map(|listed| listed.servers).unwrap_or_default();
+    let params = ServersParams { agent_id: Some(gateway.agent.clone()) };
+    let listed = gateway.ask_within::<rpc::McpServers>(ANSWER, params).await;
+    let servers = listed.map(|listed| listed.servers).unwrap_or_default();
     let names = servers.iter().filter_map(|it| serde_json::from_str::<Named>(it.get()).ok());
     names.map(|it| it.name).collect()
 }
@@ -195,7 +156,7 @@ async fn names_of_gateway(session: &AcpSession) -> Vec<String> {
 fn failure(status: &ServerStatus, uses_logins: bool) -> Option<ServerFailure> {
     let name = &status.name;
     let unavailable = |why: &str| format!("MCP server `{name}` is not available: {why}");
-    let words = match (status.state, &status.last_error) {
+    let message = match (status.state, &status.last_error) {
         (ServerState::Ready | ServerState::Idle | ServerState::Closed, _) => return None,
         (ServerState::NeedsAuth, _) => login_hint(status, uses_logins),
         (_, Some(error)) => unavailable(&reason(error)),
@@ -205,7 +166,7 @@ fn failure(status: &ServerStatus, uses_logins: bool) -> Option<ServerFailure> {
         (_, None) => unavailable("it does not respond"),
     };
     let is_starting = status.state == ServerState::Connecting && status.last_error.is_none();
-    Some(ServerFailure { name: name.clone(), is_starting, words })
+    Some(ServerFailure { name: name.clone(), is_starting, message })
 }
 
 fn login_hint(status: &ServerStatus, uses_logins: bool) -> String {
@@ -294,7 +255,7 @@ mod tests {
     }
 
     fn told(status: &ServerStatus) -> String {
-        failure(status, false).map(|failure| failure.words).unwrap_or_default()
+        failure(status, false).map(|failure| failure.message).unwrap_or_default()
     }
 
     #[test]
@@ -306,7 +267,7 @@ mod tests {
         };
         let mut reported = BTreeMap::new();
         let mut news = |failures: Vec<ServerFailure>, with_starting| {
-            news(&mut reported, failures, with_starting).join("\n")
+            unreported(&mut reported, failures, with_starting).join("\n")
         };
         assert_eq!(news(starting().collect(), false), "", "not yet");
         assert!(
@@ -346,24 +307,6 @@ mod tests {
         let rejected =
             ServerStatus { auth: AuthKind::Header, ..status(ServerState::NeedsAuth, None) };
         assert!(told(&rejected).contains("rejected the token"), "{}", told(&rejected));
-    }
-
-    #[test]
-    fn commands_about_servers_are_parsed() {
-        let name = || "a".to_owned();
-        for (command, expected) in [
-            ("mcp", Some(ServersCommand::Servers)),
-            ("mcp  servers", Some(ServersCommand::Servers)),
-            ("mcp tools", Some(ServersCommand::Tools(None))),
-            ("mcp tools a", Some(ServersCommand::Tools(Some(name())))),
-            ("mcp status a", Some(ServersCommand::Status(name()))),
-            ("mcp refresh", Some(ServersCommand::Refresh(None))),
-            ("mcp login a --code x", Some(ServersCommand::Other(name()))),
-            ("mcp help", None),
-            ("help", None),
-        ] {
-            assert_eq!(ServersCommand::read(command), expected, "{command}");
-        }
     }
 
     #[test]

@@ -8,12 +8,12 @@ use serde_json::json;
 use crate::agent::{AgentConfig, ApprovalSettings, ModelChoice, ModelName};
 use crate::decode::{Field, Overlay, Spanned, Table, Whole};
 use crate::diagnostic::Diagnostic;
-use crate::model::Setting;
 use crate::name::AgentId;
 use crate::raw::{
     ApprovalFallback, ModelApi, RawAgent, RawAgents, RawApproval, RawMcp, RawModelChoice, Words,
 };
 use crate::server::RootsSetting;
+use crate::setting::Setting;
 use crate::text::ConfigText;
 
 use super::values::{Builder, Unset};

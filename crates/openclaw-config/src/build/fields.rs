@@ -13,12 +13,13 @@ use crate::credential::{
     safe_args,
 };
 use crate::decode::{Field, Spanned, Table, Whole};
-use crate::model::ToolPolicy;
 use crate::raw::{
     ApprovalPolicy, LogLevel, ProtocolVersion, RawSampling, RawServerTools, SamplingRule, Words,
 };
-use crate::server::{Args, SafeUrl, SamplingSettings};
+use crate::safe_url::SafeUrl;
+use crate::server::{Args, SamplingSettings};
 use crate::text::{ConfigText, Expanded, is_variable_name};
+use crate::tool_policy::ToolPolicy;
 
 use super::server::ServerBuilder;
 use super::values::{Unset, no_home, references_only};

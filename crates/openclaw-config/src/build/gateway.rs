@@ -9,12 +9,13 @@ use url::Url;
 use crate::credential::safe_address;
 use crate::decode::{Field, Spanned};
 use crate::gateway::{Bind, GatewayConfig, MetricsConfig, RemoteGateway};
-use crate::model::{Setting, SettingOrigin, ToolPolicy};
 use crate::raw::{
     HubApprovals, RawControlUi, RawGateway, RawGatewayAuth, RawMetrics, RawRemoteGateway,
 };
-use crate::server::SafeUrl;
+use crate::safe_url::SafeUrl;
+use crate::setting::{Setting, SettingOrigin};
 use crate::text::ConfigText;
+use crate::tool_policy::ToolPolicy;
 
 use super::values::{Builder, Unset, is_loopback};
 

@@ -23,11 +23,13 @@ pub(crate) use values::{Builder, Unset};
 
 use crate::decode::{Field, Overlay, Spanned, Whole};
 use crate::diagnostic::Diagnostic;
-use crate::model::{AcpSettings, Config, McpConfig, McpSettings, Origins, Setting, ToolNaming};
+use crate::mcp::{McpConfig, McpSettings, Origins, ToolNaming};
+use crate::model::{AcpSettings, Config};
 use crate::name::ServerName;
 use crate::raw::{
     RawAcp, RawConfig, RawMcp, RawMcpPlugin, RawPluginEntries, RawPlugins, RawServers,
 };
+use crate::setting::Setting;
 use crate::text::ConfigText;
 use agents::AgentDefaults;
 use models::Providers;

@@ -10,11 +10,11 @@ use crate::credential::{
 };
 use crate::decode::{Field, Spanned, Table};
 use crate::diagnostic::Diagnostic;
-use crate::model::{Setting, SettingOrigin};
 use crate::name::ProviderId;
 use crate::provider::ProviderConfig;
 use crate::raw::{ApiSetting, ModelApi, RawModels, RawProvider};
-use crate::server::SafeUrl;
+use crate::safe_url::SafeUrl;
+use crate::setting::{Setting, SettingOrigin};
 use crate::text::ConfigText;
 
 use super::agents::no_effect;

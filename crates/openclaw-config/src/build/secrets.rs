@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::credential::{REDACTED, safe_args};
 use crate::decode::{Field, Spanned};
-use crate::model::Setting;
 use crate::raw::{RawAws, RawExec, RawGcp, RawSecrets, RawVault};
+use crate::setting::Setting;
 use crate::text::ConfigText;
 
 use super::values::{Builder, Unset};

@@ -10,12 +10,14 @@ use serde_json::json;
 
 use crate::decode::{Field, Spanned};
 use crate::diagnostic::Diagnostic;
-use crate::model::{HeldBack, Setting, SettingOrigin, ToolPolicy};
+use crate::mcp::HeldBack;
 use crate::raw::{RawServer, TransportKind};
 use crate::server::{
     ApprovalPolicy, HttpFlavour, RootsSetting, SamplingRule, SamplingSettings, ServerConfig,
     ServerConnection, ServerOptions, Transport,
 };
+use crate::setting::{Setting, SettingOrigin};
+use crate::tool_policy::ToolPolicy;
 
 use super::fields::DEFAULT_MAX_TOKENS;
 use super::values::Builder;

@@ -1,11 +1,12 @@
 //! Builds the tool policy and the settings of the built-in tools.
 
 use crate::decode::Field;
-use crate::model::{Setting, ToolPolicy};
 use crate::native::{ExecTool, FileTools, NativeToolSettings, PrivateHost, WebFetchTool};
 use crate::raw::{
     ApprovalPolicy, RawExecTool, RawFetchTool, RawFsTools, RawPolicy, RawTools, RawWebTools,
 };
+use crate::setting::Setting;
+use crate::tool_policy::ToolPolicy;
 
 use serde_json::json;
 

@@ -4,7 +4,8 @@ use serde_json::json;
 
 use crate::decode::{Field, Spanned, Table};
 use crate::raw::{RawAuth, RawTls, Words};
-use crate::server::{HttpFlavour, HttpServer, ProxySetting, SafeUrl, StdioServer, TlsSettings};
+use crate::safe_url::SafeUrl;
+use crate::server::{HttpFlavour, HttpServer, ProxySetting, StdioServer, TlsSettings};
 use crate::text::ConfigText;
 
 use super::server::ServerBuilder;

@@ -10,11 +10,12 @@ use url::{Host, ParseError, Url};
 use crate::credential::REDACTED;
 use crate::decode::{Field, Spanned};
 use crate::diagnostic::Diagnostic;
-use crate::model::{Setting, SettingOrigin, ToolPolicy};
 use crate::raw::Words;
-use crate::server::SafeUrl;
+use crate::safe_url::SafeUrl;
+use crate::setting::{Setting, SettingOrigin};
 use crate::source::Sources;
 use crate::text::{ConfigText, Expanded, VariableLookup, expand, is_reference_word};
+use crate::tool_policy::ToolPolicy;
 
 /// The schemes of an `Authorization` header, which are not secret.
 const SCHEMES: [&str; 3] = ["Bearer", "Basic", "Token"];

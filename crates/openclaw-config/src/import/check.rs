@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use super::FoundServer;
 use crate::credential::{safe_address, safe_args};
 use crate::load::{LoadEnvironment, load, load_text};
-use crate::model::{Config, Setting, SettingOrigin};
+use crate::model::Config;
 use crate::name::ServerName;
+use crate::setting::{Setting, SettingOrigin};
 
 /// How a found server compares with our configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

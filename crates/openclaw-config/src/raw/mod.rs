@@ -12,7 +12,9 @@ mod tools;
 
 use std::collections::BTreeSet;
 
+use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::{Value, json};
 
 use crate::decode::{Decode, Decoder, Overlay, Spanned, Table, Whole, section};
 use crate::diagnostic::Diagnostic;
@@ -167,4 +169,12 @@ impl JsonSchema for RawServers {
             "additionalProperties": server,
         })
     }
+}
+
+/// Returns the JSON Schema (2020-12) of `openclaw.json`.
+pub fn json_schema() -> Value {
+    let generator = SchemaSettings::draft2020_12().into_generator();
+    let mut schema = generator.into_root_schema_for::<RawConfig>();
+    schema.insert("title".to_owned(), json!("OpenClaw configuration"));
+    schema.to_value()
 }

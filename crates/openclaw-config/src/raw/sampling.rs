@@ -1,5 +1,8 @@
 //! Whether and how much a server may use the agent's model (`sampling`).
 
+use schemars::{JsonSchema as _, SchemaGenerator};
+use serde_json::{Value, json};
+
 use crate::decode::{Decode, Decoder, Spanned, Whole, choice, section};
 use crate::tree::{ConfigNode, ConfigValue};
 
@@ -44,4 +47,10 @@ fn rule(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Option<RawSampling>> 
         let allow = Some(Spanned { value, at: node.mark(), path: cx.path() });
         RawSampling { allow, ..RawSampling::default() }
     }))
+}
+
+/// True or false, a rule, or a section with limits.
+pub(super) fn shape(schema: &mut Value) {
+    let rule = SamplingRule::json_schema(&mut SchemaGenerator::default());
+    *schema = json!({ "anyOf": [{ "type": "boolean" }, rule, schema.take()] });
 }

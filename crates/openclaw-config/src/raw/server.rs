@@ -67,7 +67,7 @@ section! {
         resources: Words = "resources" => schema::uris,
         /// Whether the server may use the agent's model: `never`, `ask` (the user, each time; same
         /// as `true`), `always`, or an object with limits.
-        sampling: RawSampling = "sampling" => schema::sampling,
+        sampling: RawSampling = "sampling" => super::sampling::shape,
         /// Whether the server gets the agent's workspace (`roots`). By default only a `workspace`
         /// that is configured. Some servers then use it instead of the folders in `args`.
         roots: bool = "roots",

@@ -22,7 +22,7 @@ impl Folder {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        dunce::canonicalize(self.0.path()).unwrap().join(name)
+        openclaw_files::canonical(self.0.path()).unwrap().join(name)
     }
 
     fn write(&self, name: &str, text: &str) {

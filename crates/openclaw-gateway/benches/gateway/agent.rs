@@ -19,7 +19,7 @@ use openclaw_tools::{NoApprover, Pipeline};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::measure::{ROUNDS, keep_best, median, pin, verdict};
+use crate::measure::{ROUNDS, keep_best, median, pin, repeats, verdict};
 use crate::runtime;
 use crate::sides::{CALLS, RunningGateway, arguments, call, chat};
 
@@ -54,7 +54,7 @@ async fn compare() {
     };
 
     let mut best = [f64::MAX; 7];
-    for _ in 0..ROUNDS {
+    for _ in 0..repeats(ROUNDS) {
         let round = [
             median(TURNS, async || {
                 join_all(said.iter().map(|arguments| call(&tools, arguments))).await;

@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::measure::{ROUNDS, keep_best, median, pin, verdict};
+use crate::measure::{ROUNDS, keep_best, median, pin, repeats, verdict};
 use crate::runtime;
 use crate::sides::RunningGateway;
 
@@ -38,7 +38,7 @@ async fn compare() {
     assert_eq!(bare.trip(HEALTH).await, HEALTH);
 
     let mut best = [f64::MAX; 3];
-    for _ in 0..ROUNDS {
+    for _ in 0..repeats(ROUNDS) {
         let round = [
             median(TRIPS, async || drop(bare.trip(HEALTH).await)).await,
             median(TRIPS, async || drop(raw.trip(HEALTH).await)).await,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-pub(crate) use openclaw_testkit::bench::{keep_best, load, micros, verdict};
+pub(crate) use openclaw_testkit::bench::{keep_best, load, micros, repeats, verdict};
 
 pub(crate) const ROUNDS: usize = 9;
 
@@ -14,6 +14,7 @@ pub(crate) fn pin() {
 
 /// The median time of sequential runs, in µs.
 pub(crate) async fn median(times: usize, mut once: impl AsyncFnMut()) -> f64 {
+    let times = repeats(times);
     let mut took = Vec::with_capacity(times);
     for _ in 0..times {
         let start = Instant::now();

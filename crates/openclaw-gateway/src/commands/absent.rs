@@ -29,7 +29,7 @@ const CHANNELS: &str = "there are no channels and group chats";
 const SKILLS: &str = "there is no library of skills";
 
 /// The commands, by name.
-const ABSENT: [(&str, &str); 49] = [
+const ABSENT: [(&str, &str); 57] = [
     ("acp", AGENTS),
     ("activation", CHANNELS),
     ("agents", "choose the agent in the client, or with its session key"),
@@ -37,11 +37,15 @@ const ABSENT: [(&str, &str); 49] = [
     ("approve", "answer in the client that shows the question"),
     ("bash", "ask the agent to run the command"),
     ("btw", "ask in another session"),
+    ("card", CHANNELS),
+    ("clear", "`/reset` begins anew; what is shown is cleared by the client"),
+    ("codex", PLUGINS),
     ("config", CONFIGURED),
     ("context", "`/usage` shows how full the context is"),
     ("dashboard", "there are no dashboards"),
     ("debug", CONFIGURED),
     ("diagnostics", "use `openclaw doctor`"),
+    ("dreaming", PLUGINS),
     ("elev", APPROVALS),
     ("elevated", APPROVALS),
     ("exec", APPROVALS),
@@ -55,11 +59,14 @@ const ABSENT: [(&str, &str); 49] = [
     ("login", "keys of model providers are secrets of the configuration"),
     ("loop", "there are no scheduled messages"),
     ("openclaw", CONFIGURED),
+    ("pair", "`openclaw gateway token` gives other devices access"),
     ("plugin", PLUGINS),
     ("plugins", PLUGINS),
+    ("prose", PLUGINS),
     ("queue", "messages of a session are answered in the order in which they arrive"),
     ("reason", SHOWN),
     ("reasoning", SHOWN),
+    ("redirect", "a running turn takes no messages; `/stop` ends it"),
     ("restart", "use `openclaw gateway restart`"),
     ("send", CHANNELS),
     ("session", CHANNELS),
@@ -78,11 +85,13 @@ const ABSENT: [(&str, &str); 49] = [
     ("update", "install the new version, then use `openclaw gateway restart`"),
     ("v", SHOWN),
     ("verbose", SHOWN),
+    ("voice", "there is no speech"),
     ("whoami", "`openclaw gateway token list` shows who has access"),
 ];
 
-/// Returns the command with this name.
+/// Returns the command with this name. Some front ends write `_` for `-`.
 pub(super) fn find(name: &str) -> Option<AbsentCommand> {
+    let name = &name.replace('_', "-");
     let (name, reason) = ABSENT.iter().find(|(known, _)| *known == name)?;
     Some(AbsentCommand { name, reason })
 }

@@ -1,13 +1,12 @@
 //! The commands, and the method that each of them stands for.
 
 use openclaw_mcp::call::library::PromptCommand;
+use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_protocol::Method;
 
 use super::absent::{self, AbsentCommand};
 use super::model::ModelCommand;
-use crate::agents::AgentRuntime;
-use crate::gateway::Gateway;
-use crate::manage::Order;
+use crate::mcp::McpCommand;
 
 /// A message that is a command.
 #[derive(Debug)]
@@ -31,32 +30,23 @@ pub(crate) enum ChatCommand {
     /// Show or set the model of the session.
     Model(ModelCommand),
     /// Show or manage MCP servers.
-    Mcp(McpChatCommand),
+    Mcp(McpCommand),
     /// Send a prompt of an MCP server to the model, with these arguments.
     Prompt(Box<PromptCommand>, String),
     /// A command of other front ends that does not exist here.
     Absent(AbsentCommand),
 }
 
-/// What follows `/mcp`.
-#[derive(Debug)]
-pub(crate) enum McpChatCommand {
-    /// An order.
-    Order(Order),
-    /// The help text that was asked for, or an error.
-    Text(String),
-}
-
 impl ChatCommand {
-    /// Reads a message. Returns `None` if it is for the model.
-    pub(crate) fn read(gateway: &Gateway, service: &AgentRuntime, text: &str) -> Option<Self> {
+    /// Reads a message to an agent with these servers. Returns `None` if it is for the model.
+    pub(crate) fn read(servers: Option<&AgentTools>, text: &str) -> Option<Self> {
         let command = text.trim().strip_prefix('/')?;
         let (word, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
         if let Some(known) = Self::known(word, rest.trim()) {
             return Some(known);
         }
-        let tools = gateway.fleet.agent(service.config.id.as_str())?;
-        let prompt = tools.prompts().into_iter().find(|prompt| prompt.command.as_str() == word)?;
+        let prompt =
+            servers?.prompts().into_iter().find(|prompt| prompt.command.as_str() == word)?;
         Some(Self::Prompt(Box::new(prompt), rest.to_owned()))
     }
 
@@ -79,10 +69,7 @@ impl ChatCommand {
             "name" => Self::Name(rest.to_owned()),
             "model" => Self::Model(ModelCommand::read(rest)),
             "models" => Self::Model(ModelCommand::List),
-            "mcp" => Self::Mcp(match Order::read(rest) {
-                Ok(order) => McpChatCommand::Order(order),
-                Err(text) => McpChatCommand::Text(text),
-            }),
+            "mcp" => Self::Mcp(McpCommand::read(rest)),
             word => Self::Absent(absent::find(word)?),
         })
     }
@@ -90,9 +77,7 @@ impl ChatCommand {
     /// The method that the command stands for: whoever may not call that may not use the command.
     pub(crate) fn method(&self) -> Method {
         match self {
-            Self::Help | Self::Mcp(McpChatCommand::Text(_)) | Self::Absent(_) => {
-                Method::CommandsList
-            }
+            Self::Help | Self::Absent(_) => Method::CommandsList,
             Self::Status | Self::Usage => Method::SessionsDescribe,
             Self::Tools => Method::ToolsEffective,
             // It requests an answer of the model, and changes nothing else.
@@ -102,7 +87,7 @@ impl ChatCommand {
             Self::Name(title) if title.is_empty() => Method::SessionsDescribe,
             Self::Name(_) => Method::SessionsPatch,
             Self::Model(command) => command.method(),
-            Self::Mcp(McpChatCommand::Order(order)) => order.verb.method(),
+            Self::Mcp(command) => command.method(),
             Self::Prompt(..) => Method::McpPrompt,
         }
     }
@@ -119,8 +104,7 @@ impl ChatCommand {
             Self::Reset(_) => "/reset".to_owned(),
             Self::Name(_) => "/name".to_owned(),
             Self::Model(_) => "/model".to_owned(),
-            Self::Mcp(McpChatCommand::Order(order)) => format!("/mcp {}", order.verb.name()),
-            Self::Mcp(McpChatCommand::Text(_)) => "/mcp".to_owned(),
+            Self::Mcp(command) => command.name(),
             Self::Prompt(prompt, _) => format!("/{}", prompt.command),
             Self::Absent(command) => format!("/{}", command.name),
         }

@@ -8,20 +8,19 @@ use openclaw_content::{Text, Untrusted, clean_line};
 use openclaw_mcp::call::library::PromptCommand;
 use openclaw_mcp::server::status::ServerState;
 use openclaw_models::Part;
+use openclaw_protocol::ErrorShape;
 use openclaw_protocol::sessions::{DescribeParams, PatchParams, Row, SessionParams};
-use openclaw_protocol::{ErrorShape, models};
 use openclaw_sessions::SessionKey;
-use openclaw_tools::{CallContext, ToolSource as _};
+use openclaw_tools::ToolSource as _;
 
-use super::list::{help, list, may_manage};
+use super::ChatCommand;
+use super::list::{help, list};
 use super::model::ModelCommand;
-use super::{ChatCommand, McpChatCommand};
 use crate::agents::AgentRuntime;
 use crate::callers::Connected;
-use crate::gateway::Gateway;
-use crate::manage::{self, Order};
-use crate::methods::{self, RequestContext};
-use crate::usage;
+use crate::mcp::{DirectCaller, Servers, prompt_for_model};
+use crate::runs::Runs;
+use crate::sessions::Sessions;
 
 /// Maximum length of a listed description, in characters.
 const DESCRIPTION: usize = 120;
@@ -40,9 +39,13 @@ pub(crate) enum ParsedMessage {
 
 /// The message that contains a command. The caller has the scope of its method.
 pub(crate) struct CommandRun<'a> {
-    pub(crate) gateway: &'a Arc<Gateway>,
-    pub(crate) caller: &'a Arc<Connected>,
-    pub(crate) service: &'a AgentRuntime,
+    pub(crate) sessions: &'a Sessions,
+    pub(crate) runs: &'a Runs,
+    pub(crate) servers: &'a Arc<Servers>,
+    /// The version of this program.
+    pub(crate) version: &'a str,
+    pub(crate) caller: &'a Connected,
+    pub(crate) agent: &'a AgentRuntime,
     pub(crate) key: &'a SessionKey,
     /// Its run, which is not one of those that it is about.
     pub(crate) run: &'a str,
@@ -60,36 +63,50 @@ impl CommandRun<'_> {
                 }
                 done => done,
             },
-            ChatCommand::Help => Ok(help(&list(self.gateway, self.service))),
+            ChatCommand::Help => Ok(self.help()),
             ChatCommand::Status => self.status().await,
             ChatCommand::Tools => Ok(self.tools()),
-            ChatCommand::Usage => Ok(usage::of_session(self.gateway, self.service, self.key).await),
+            ChatCommand::Usage => Ok(self.sessions.usage(self.agent, self.key).await),
             ChatCommand::Stop => Ok(self.stop()),
             ChatCommand::Name(title) => self.name(title).await,
             ChatCommand::Model(command) => self.model(command).await,
-            ChatCommand::Mcp(McpChatCommand::Text(text)) => Ok(text),
-            ChatCommand::Mcp(McpChatCommand::Order(order)) => Ok(self.manage(&order).await),
+            // Like the tool `mcp_manage`, without a model.
+            ChatCommand::Mcp(command) => {
+                let tools = &*self.agent.tools;
+                Ok(command
+                    .execute(
+                        self.servers,
+                        &self.agent.config.id,
+                        tools,
+                        &self.caller.caller().scopes,
+                    )
+                    .await)
+            }
             ChatCommand::Absent(command) => Ok(command.text()),
         };
         ParsedMessage::Done(done.unwrap_or_else(|error| format!("error: {}", error.message)))
     }
 
-    fn asked(&self) -> RequestContext<'_> {
-        RequestContext { gateway: self.gateway, caller: self.caller, trace: None, early: None }
+    fn help(&self) -> String {
+        let servers = self.servers.agent(&self.agent.config.id);
+        help(&list(servers.as_deref(), &*self.agent.tools))
     }
 
     async fn prompt(&self, prompt: &PromptCommand, rest: &str) -> ParsedMessage {
         let arguments = match prompt.arguments(rest) {
             Ok(arguments) => arguments,
-            Err(words) => return ParsedMessage::Done(words),
+            Err(message) => return ParsedMessage::Done(message),
         };
-        let agent = self.service.config.id.as_str();
-        let Some(tools) = self.gateway.fleet.agent(agent) else {
+        let Some(tools) = self.servers.agent(&self.agent.config.id) else {
             return ParsedMessage::Done("error: the agent no longer exists".to_owned());
         };
-        let (server, own) = (prompt.prompt.server.as_str(), prompt.prompt.entry.name.as_str());
-        let context = CallContext { agent: Some(agent), ..CallContext::by_hand("command") };
-        let outcome = tools.prompt(server, own, &arguments, &context).await;
+        let who = self.caller.name();
+        let decides = self.caller.decides();
+        let caller = DirectCaller { who: &who, decides, watcher: None, trace: None };
+        let outcome = match prompt_for_model(&tools, &prompt.prompt, &arguments, caller).await {
+            Ok(outcome) => outcome,
+            Err(problem) => return ParsedMessage::Done(format!("error: {}", problem.message)),
+        };
         if outcome.is_error {
             return ParsedMessage::Done(outcome.text());
         }
@@ -98,33 +115,16 @@ impl CommandRun<'_> {
         ParsedMessage::Turn(parts)
     }
 
-    /// `/mcp …`: like the tool `mcp_manage`, without a model. Not allowed where the tool is not.
-    async fn manage(&self, order: &Order) -> String {
-        if !may_manage(self.service) {
-            let name = manage::NAME;
-            return format!("Not allowed: the configuration denies `{name}`, or MCP is disabled.");
-        }
-        let (id, scopes) = (&self.service.config.id, &self.caller.who.scopes);
-        let done = Box::pin(manage::carry_out(self.gateway, id, &order.verb, scopes)).await;
-        match (done, order.json) {
-            (Ok(done), false) => done.text(),
-            (Ok(done), true) => done.json(),
-            (Err(problem), false) => manage::problem_text(&problem),
-            (Err(problem), true) => manage::problem_json(&problem),
-        }
-    }
-
     async fn reset(&self) -> Result<String, ErrorShape> {
         let params = SessionParams { key: self.key.to_string(), agent_id: None };
-        methods::reset(&self.asked(), params, Some(self.run)).await?;
+        self.sessions.reset(params, Some(self.run)).await?;
         Ok("The session begins anew.".to_owned())
     }
 
     fn stop(&self) -> String {
-        let runs = &self.gateway.runs;
-        let others = runs.active(self.key.as_str()).into_iter().filter(|run| run != self.run);
+        let others = self.runs.active(self.key.as_str()).into_iter().filter(|run| run != self.run);
         let stopped: usize =
-            others.map(|run| runs.cancel(self.key.as_str(), Some(&run)).len()).sum();
+            others.map(|run| self.runs.cancel(self.key.as_str(), Some(&run)).len()).sum();
         match stopped {
             0 => "Nothing is running in this session.".to_owned(),
             _ => "Stopped.".to_owned(),
@@ -133,19 +133,19 @@ impl CommandRun<'_> {
 
     async fn row(&self) -> Result<Row, ErrorShape> {
         let params = DescribeParams { key: self.key.to_string(), ..DescribeParams::default() };
-        let described = methods::sessions::describe(&self.asked(), params).await?;
+        let described = self.sessions.describe(params).await?;
         Ok(match described.session {
             Some(row) => row,
-            None => methods::sessions::missing(&self.asked(), self.key).await,
+            None => self.sessions.missing(self.key).await,
         })
     }
 
     async fn status(&self) -> Result<String, ErrorShape> {
         let row = self.row().await?;
-        let agent = self.service.config.id.as_str();
+        let agent = &self.agent.config.id;
         let mut text = format!(
             "OpenClaw {}\nAgent: {agent}\nSession: {}\nModel: {}",
-            self.gateway.version,
+            self.version,
             self.key,
             shown(row.model.as_deref().unwrap_or("none")),
         );
@@ -156,10 +156,10 @@ impl CommandRun<'_> {
             let window = row.context_tokens.map(|window| format!(" of {window}"));
             let _ = write!(text, "\nContext: {tokens}{} tokens", window.unwrap_or_default());
         }
-        let others = self.gateway.runs.active(self.key.as_str()).len().saturating_sub(1);
+        let others = self.runs.active(self.key.as_str()).len().saturating_sub(1);
         let _ = write!(text, "\nRunning: {}", if others > 0 { "a turn" } else { "nothing" });
-        if let Some(tools) = self.gateway.fleet.agent(agent) {
-            let statuses = manage::statuses(self.gateway, &self.service.config.id, &tools);
+        if self.servers.agent(agent).is_some() {
+            let statuses = self.servers.statuses(agent);
             let ready = statuses.iter().filter(|it| it.state == ServerState::Ready).count();
             let _ = write!(text, "\nMCP servers: {ready} of {} ready", statuses.len());
         }
@@ -167,7 +167,7 @@ impl CommandRun<'_> {
     }
 
     fn tools(&self) -> String {
-        let tools = self.service.tools.tools();
+        let tools = self.agent.tools.tools();
         let lines = tools.iter().map(|tool| {
             let spec = tool.spec();
             let about = clean_line(Untrusted::new(&spec.description), DESCRIPTION);
@@ -181,7 +181,7 @@ impl CommandRun<'_> {
 
     async fn patch(&self, change: PatchParams) -> Result<Row, ErrorShape> {
         let params = PatchParams { key: self.key.to_string(), ..change };
-        Ok(methods::sessions::patch(&self.asked(), params).await?.entry)
+        Ok(self.sessions.patch(params).await?.entry)
     }
 
     async fn name(&self, title: String) -> Result<String, ErrorShape> {
@@ -206,10 +206,8 @@ impl CommandRun<'_> {
                 ))
             }
             ModelCommand::List => {
-                let agent_id = Some(self.service.config.id.to_string());
-                let params = models::ListParams { agent_id, ..models::ListParams::default() };
-                let listed = methods::models(&self.asked(), params).await?;
-                let names = listed.models.iter().map(|model| shown(&model.id));
+                let models = self.agent.models.list(None).await;
+                let names = models.iter().map(|model| shown(&model.id));
                 Ok(names.collect::<Vec<_>>().join("\n"))
             }
             ModelCommand::Set(model) => {

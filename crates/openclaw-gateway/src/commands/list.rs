@@ -2,15 +2,13 @@
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::call::library::PromptCommand;
+use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_protocol::agents::{
-    Command, CommandArg, CommandArgKind, CommandCategory, CommandChoice, CommandScope,
-    CommandSource,
+    Command, CommandArg, CommandArgKind, CommandCategory, CommandScope, CommandSource,
 };
-use openclaw_tools::{Decision, ToolSource as _};
+use openclaw_tools::ToolSource;
 
-use crate::agents::AgentRuntime;
-use crate::gateway::Gateway;
-use crate::manage::{self, VERBS};
+use crate::mcp::McpCommand;
 
 /// Maximum length of a listed description, in characters.
 const DESCRIPTION: usize = 200;
@@ -55,43 +53,18 @@ fn native(names: &[&str], argument: Option<&str>, description: &str) -> Command 
     }
 }
 
-/// The arguments of `/mcp`.
-fn manage_args(gateway: &Gateway, service: &AgentRuntime) -> Vec<CommandArg> {
-    let choice = |value: &str, label: &str| CommandChoice {
-        value: value.to_owned(),
-        label: label.to_owned(),
-    };
-    // Both may be omitted: then the servers are listed.
-    let argument = |name: &str, description: &str, choices, dynamic| CommandArg {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        kind: CommandArgKind::String,
-        required: Some(false),
-        choices: Some(choices),
-        dynamic: Some(dynamic),
-    };
-    let verbs = VERBS.iter().map(|(verb, _, about)| choice(verb, about)).collect();
-    let tools = gateway.fleet.agent(service.config.id.as_str());
-    let statuses = tools.map(|tools| tools.statuses()).unwrap_or_default();
-    let servers = statuses.iter().map(|it| choice(&it.name, it.state.name())).collect();
-    vec![
-        argument("verb", "The action", verbs, false),
-        argument("server", "The server's name, or a URL", servers, true),
-    ]
-}
-
 /// All commands of an agent.
-pub(crate) fn list(gateway: &Gateway, service: &AgentRuntime) -> Vec<Command> {
+pub(crate) fn list(servers: Option<&AgentTools>, tools: &dyn ToolSource) -> Vec<Command> {
     let mut all: Vec<Command> = NATIVE
         .iter()
-        .filter(|(names, ..)| names.first() != Some(&MCP) || may_manage(service))
+        .filter(|(names, ..)| names.first() != Some(&MCP) || McpCommand::is_allowed(tools))
         .map(|(names, argument, description)| native(names, *argument, description))
         .collect();
     if let Some(mcp) = all.iter_mut().find(|command| command.name == MCP) {
-        mcp.args = Some(manage_args(gateway, service));
+        let statuses = servers.map(AgentTools::statuses).unwrap_or_default();
+        mcp.args = Some(McpCommand::arguments(&statuses));
     }
-    let tools = gateway.fleet.agent(service.config.id.as_str());
-    let prompts = tools.iter().flat_map(|tools| tools.prompts());
+    let prompts = servers.into_iter().flat_map(AgentTools::prompts);
     all.extend(prompts.map(|prompt| prompt_command(&prompt)).take(MAX_COMMANDS));
     all
 }
@@ -127,10 +100,4 @@ pub(super) fn help(commands: &[Command]) -> String {
     let lines =
         commands.iter().map(|command| format!("/{}  {}", command.name, command.description));
     lines.collect::<Vec<_>>().join("\n")
-}
-
-/// Whether the agent may use `mcp_manage`, the tool that `/mcp` corresponds to.
-pub(super) fn may_manage(service: &AgentRuntime) -> bool {
-    let tool = service.tools.find(manage::NAME);
-    tool.is_some_and(|tool| *tool.decision() == Decision::Allowed)
 }

@@ -8,6 +8,6 @@ mod execute;
 mod list;
 mod model;
 
-pub(crate) use command::{ChatCommand, McpChatCommand};
+pub(crate) use command::ChatCommand;
 pub(crate) use execute::{CommandRun, ParsedMessage};
 pub(crate) use list::list;

@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
-use crate::gateway::Gateway;
+use crate::callers::Callers;
 use tool::{LentTool, LentTools};
 
 /// Default and maximum timeout of a call.
@@ -39,8 +39,9 @@ const MAX_DESCRIPTION: usize = 2_000;
 const MAX_PROGRESS: usize = 200;
 
 /// Client tools and the calls in progress.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Lent {
+    callers: Arc<Callers>,
     /// By session.
     sets: Mutex<BTreeMap<String, ByLender>>,
     calls: Mutex<BTreeMap<String, PendingCall>>,
@@ -65,8 +66,8 @@ pub(crate) struct ToolRecipient<'a> {
     pub(crate) is_taken: &'a dyn Fn(&str) -> bool,
 }
 
-fn is_allowed(policy: &Policy, loan: &LentToolEntry) -> bool {
-    policy.decide(&loan.spec.name) == Decision::Allowed
+fn is_allowed(policy: &Policy, entry: &LentToolEntry) -> bool {
+    policy.decide(&entry.spec.name) == Decision::Allowed
 }
 
 /// A tool provided by a client.
@@ -78,6 +79,10 @@ struct LentToolEntry {
 }
 
 impl Lent {
+    pub(crate) fn new(callers: Arc<Callers>) -> Self {
+        Self { callers, sets: Mutex::default(), calls: Mutex::default(), next: AtomicU64::new(0) }
+    }
+
     /// Sets a client's tools for a session, replacing its earlier ones. A name must not be taken by
     /// another tool of the agent. Returns the names that the agent may use.
     pub(crate) fn lend(
@@ -85,33 +90,35 @@ impl Lent {
         session: &str,
         lender: u64,
         tools: &[ExtraTool],
-        of: &ToolRecipient<'_>,
+        recipient: &ToolRecipient<'_>,
     ) -> Result<Vec<String>, ErrorShape> {
         if tools.len() > MAX_TOOLS {
-            let words = format!("{} tools; at most {MAX_TOOLS} are allowed", tools.len());
-            return Err(ErrorShape::invalid(words));
+            let message = format!("{} tools; at most {MAX_TOOLS} are allowed", tools.len());
+            return Err(ErrorShape::invalid(message));
         }
-        let loans = tools.iter().map(loan).collect::<Result<Vec<LentToolEntry>, ErrorShape>>()?;
-        for (at, name) in loans.iter().map(|loan| &loan.spec.name).enumerate() {
-            if loans[..at].iter().any(|loan| loan.spec.name == *name) {
+        let entries =
+            tools.iter().map(entry).collect::<Result<Vec<LentToolEntry>, ErrorShape>>()?;
+        for (at, name) in entries.iter().map(|entry| &entry.spec.name).enumerate() {
+            if entries[..at].iter().any(|entry| entry.spec.name == *name) {
                 return Err(ErrorShape::invalid(format!("duplicate tool `{name}`")));
             }
-            if (of.is_taken)(name.as_str()) {
-                let words = format!("the agent already has a tool `{name}`; use another name");
-                return Err(ErrorShape::invalid(words));
+            if (recipient.is_taken)(name.as_str()) {
+                let message = format!("the agent already has a tool `{name}`; use another name");
+                return Err(ErrorShape::invalid(message));
             }
         }
-        let usable = loans.iter().filter(|loan| is_allowed(of.policy, loan));
-        let names = usable.map(|loan| loan.spec.name.to_string()).collect();
+        let usable = entries.iter().filter(|entry| is_allowed(recipient.policy, entry));
+        let names = usable.map(|entry| entry.spec.name.to_string()).collect();
         let mut sets = self.sets.lock();
         let others = sets.iter().filter(|(key, _)| key.as_str() != session);
         let others = others.filter_map(|(_, lenders)| lenders.get(&lender));
-        let (empty, used): (Vec<_>, Vec<_>) = others.partition(|loans| loans.is_empty());
-        let is_full = if loans.is_empty() { empty.len() } else { used.len() } >= MAX_SESSIONS;
-        match (is_full, loans.is_empty()) {
+        let (empty, used): (Vec<_>, Vec<_>) = others.partition(|entries| entries.is_empty());
+        let is_full = if entries.is_empty() { empty.len() } else { used.len() } >= MAX_SESSIONS;
+        match (is_full, entries.is_empty()) {
             (true, false) => {
-                let words = format!("client tools are allowed in at most {MAX_SESSIONS} sessions");
-                return Err(ErrorShape::invalid(words));
+                let message =
+                    format!("client tools are allowed in at most {MAX_SESSIONS} sessions");
+                return Err(ErrorShape::invalid(message));
             }
             (true, true) => {
                 if let Some(lenders) = sets.get_mut(session) {
@@ -120,7 +127,7 @@ impl Lent {
             }
             // An empty list counts, too: the client's messages use no tools of others.
             (false, _) => {
-                sets.entry(session.to_owned()).or_default().insert(lender, Arc::new(loans));
+                sets.entry(session.to_owned()).or_default().insert(lender, Arc::new(entries));
             }
         }
         Ok(names)
@@ -141,9 +148,8 @@ impl Lent {
     /// The client tools of a session, with the agent's policy applied (B8), for a message of this
     /// caller. A caller that lends tools uses only its own: two editors with the same session must
     /// not use each other's files and servers.
-    pub(crate) fn of(
-        &self,
-        gateway: &Arc<Gateway>,
+    pub(crate) fn tools(
+        self: &Arc<Self>,
         session: &str,
         caller: u64,
         policy: &Policy,
@@ -153,12 +159,12 @@ impl Lent {
         let is_lender = lenders.is_some_and(|lenders| lenders.contains_key(&caller));
         let lenders = lenders.into_iter().flatten();
         let lenders = lenders.filter(|(lender, _)| !is_lender || **lender == caller);
-        let tools = lenders.flat_map(|(lender, loans)| {
-            (0..loans.len()).map(|nth| LentTool {
-                gateway: Arc::downgrade(gateway),
+        let tools = lenders.flat_map(|(lender, entries)| {
+            (0..entries.len()).map(|nth| LentTool {
+                lent: Arc::clone(self),
                 lender: *lender,
-                decision: policy.decide(&loans[nth].spec.name),
-                loans: Arc::clone(loans),
+                decision: policy.decide(&entries[nth].spec.name),
+                entries: Arc::clone(entries),
                 nth,
             })
         });
@@ -213,12 +219,12 @@ fn pending<'c>(
     call.ok_or_else(|| ErrorShape::invalid("no pending call with this id"))
 }
 
-fn loan(tool: &ExtraTool) -> Result<LentToolEntry, ErrorShape> {
+fn entry(tool: &ExtraTool) -> Result<LentToolEntry, ErrorShape> {
     let name = ToolName::new(tool.name.as_str())
         .map_err(|error| ErrorShape::invalid(format!("`{}`: {error}", tool.name)))?;
     let no_object = || {
-        let words = format!("`{name}`: `parameters` must be the JSON Schema of an object");
-        ErrorShape::invalid(words)
+        let message = format!("`{name}`: `parameters` must be the JSON Schema of an object");
+        ErrorShape::invalid(message)
     };
     let any_object = || json!({ "type": "object" });
     let (members, is_fit) = match &tool.parameters {

@@ -1,7 +1,7 @@
 //! Calls of client tools.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
 use openclaw_content::{Source, Text, Untrusted, label};
@@ -18,7 +18,6 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::{Lent, LentToolEntry, PendingCall};
-use crate::gateway::Gateway;
 
 /// The client tools of a session.
 #[derive(Debug)]
@@ -39,24 +38,21 @@ impl ToolSource for LentTools {
 /// A tool provided by a client.
 #[derive(Debug)]
 pub(super) struct LentTool {
-    pub(super) gateway: Weak<Gateway>,
+    pub(super) lent: Arc<Lent>,
     pub(super) lender: u64,
     pub(super) decision: Decision,
-    pub(super) loans: Arc<Vec<LentToolEntry>>,
+    pub(super) entries: Arc<Vec<LentToolEntry>>,
     pub(super) nth: usize,
 }
 
 impl LentTool {
-    fn loan(&self) -> &LentToolEntry {
-        &self.loans[self.nth]
+    fn entry(&self) -> &LentToolEntry {
+        &self.entries[self.nth]
     }
 
-    async fn carry_out(&self, call: ToolCall<'_>) -> ToolOutcome {
-        let loan = self.loan();
-        let Some(gateway) = self.gateway.upgrade() else {
-            return fail(ToolFailure::Unavailable, "The gateway is stopping.");
-        };
-        let lent = &gateway.lent;
+    async fn run(&self, call: ToolCall<'_>) -> ToolOutcome {
+        let entry = self.entry();
+        let lent = &*self.lent;
         let id = format!("lent-{}", lent.next.fetch_add(1, Ordering::Relaxed));
         let (result, answered) = oneshot::channel();
         let watcher = call.options.watcher.cloned();
@@ -67,24 +63,24 @@ impl LentTool {
         let request = InvokeRequestEvent {
             id: id.clone(),
             node_id: self.lender.to_string(),
-            command: loan.spec.name.to_string(),
+            command: entry.spec.name.to_string(),
             params_json: Some(call.arguments.raw().get().to_owned()),
-            timeout_ms: u64::try_from(loan.timeout.as_millis()).ok(),
+            timeout_ms: u64::try_from(entry.timeout.as_millis()).ok(),
             idempotency_key: Some(id.clone()),
             traceparent: trace.map(|it| it.traceparent().to_string()),
             tracestate: trace.and_then(SpanContext::state).map(str::to_owned),
             baggage: trace.and_then(SpanContext::baggage).map(str::to_owned),
         };
         const GONE: &str = "The client that provides this tool has disconnected.";
-        if !gateway.callers.send_to_one(self.lender, names::NODE_INVOKE_REQUEST, &request) {
+        if !lent.callers.send_to_one(self.lender, names::NODE_INVOKE_REQUEST, &request) {
             return fail(ToolFailure::Unavailable, GONE);
         }
-        match tokio::time::timeout(loan.timeout, answered).await {
-            Ok(Ok(result)) => outcome(&loan.spec, &result),
+        match tokio::time::timeout(entry.timeout, answered).await {
+            Ok(Ok(result)) => outcome(&entry.spec, &result),
             Ok(Err(_)) => fail(ToolFailure::Unavailable, GONE),
             Err(_) => {
-                let words = format!("The tool timed out after {} ms.", loan.timeout.as_millis());
-                fail(ToolFailure::TimedOut, &words)
+                let message = format!("The tool timed out after {} ms.", entry.timeout.as_millis());
+                fail(ToolFailure::TimedOut, &message)
             }
         }
     }
@@ -104,11 +100,11 @@ impl Drop for PendingInvocation<'_> {
 
 impl Tool for LentTool {
     fn spec(&self) -> &ToolSpec {
-        &self.loan().spec
+        &self.entry().spec
     }
 
     fn origin(&self) -> AuditName<'_> {
-        let name = self.loan().spec.name.as_str();
+        let name = self.entry().spec.name.as_str();
         AuditName { name, source: "client", ..AuditName::default() }
     }
 
@@ -118,7 +114,7 @@ impl Tool for LentTool {
 
     /// A permanent approval is not offered: what the client does with a call cannot be known.
     fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
-        match self.loan().spec.effect {
+        match self.entry().spec.effect {
             ToolEffect::ReadOnly => ApprovalRule::Auto,
             ToolEffect::Unknown | ToolEffect::Destructive => ApprovalRule::Always,
         }
@@ -129,11 +125,11 @@ impl Tool for LentTool {
     }
 
     fn validator(&self) -> &LazyValidator {
-        &self.loan().validator
+        &self.entry().validator
     }
 
     fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {
-        Box::pin(async move { Executed::Done(self.carry_out(call).await) })
+        Box::pin(async move { Executed::Done(self.run(call).await) })
     }
 }
 
@@ -239,8 +235,8 @@ fn media(kind: MediaKind, declared: &str, data: &str) -> Content {
             Content::Audio { mime_type: mime_type.to_owned(), data: data.to_owned() }
         }
         (Err(why), _) => {
-            let words = format!("[{} that cannot be shown: {why}]", kind.words());
-            Content::Placeholder(Text::ours(words))
+            let message = format!("[{} that cannot be shown: {why}]", kind.words());
+            Content::Placeholder(Text::ours(message))
         }
     }
 }
@@ -253,8 +249,8 @@ fn readable(payload: &str) -> String {
     }
 }
 
-fn fail(failure: ToolFailure, words: &str) -> ToolOutcome {
-    let mut outcome = ToolOutcome::failure(words);
+fn fail(failure: ToolFailure, message: &str) -> ToolOutcome {
+    let mut outcome = ToolOutcome::failure(message);
     outcome.details.failure = Some(failure);
     outcome
 }

@@ -19,7 +19,7 @@ pub fn fit_texts(
 ) -> Result<Map<String, Value>, String> {
     for (written, text) in texts {
         let key = &key_of(written, schema)?;
-        let value = ExpectedValue::of(key, schema)
+        let value = ExpectedValue::new(key, schema)
             .value(text)
             .map_err(|kind| format!("`{key}` expects {kind}; use `{key}:=…` to pass JSON"))?;
         if arguments.insert(key.clone(), value).is_some() {
@@ -63,7 +63,7 @@ struct ExpectedValue<'s> {
 }
 
 impl<'s> ExpectedValue<'s> {
-    fn of(key: &str, schema: &'s Map<String, Value>) -> Self {
+    fn new(key: &str, schema: &'s Map<String, Value>) -> Self {
         let mut wanted = Self::default();
         let property = schema.get("properties").and_then(|properties| properties.get(key));
         if let Some(property) = property.or_else(|| schema.get("additionalProperties")) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::call::library::LibraryCall;
+use openclaw_mcp::call::library::{LibraryCall, ServerEntry};
 use openclaw_mcp::catalogue::CatalogueTool;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp_client::listing::ListedPrompt;
@@ -48,15 +48,15 @@ const EVERYTHING: CallOptions<'_> = CallOptions {
 
 /// Who makes a call explicitly.
 #[derive(Debug, Clone, Copy)]
-pub struct DirectCaller<'a> {
+pub(crate) struct DirectCaller<'a> {
     /// Name for the audit log.
-    pub who: &'a str,
+    pub(crate) who: &'a str,
     /// Whether the caller may approve calls. Its own calls then count as approved.
-    pub decides: bool,
+    pub(crate) decides: bool,
     /// Receives the progress of a call.
-    pub watcher: Option<&'a ProgressWatcher>,
+    pub(crate) watcher: Option<&'a ProgressWatcher>,
     /// The caller's span.
-    pub trace: Option<&'a SpanContext>,
+    pub(crate) trace: Option<&'a SpanContext>,
 }
 
 impl<'a> DirectCaller<'a> {
@@ -78,10 +78,10 @@ impl<'a> DirectCaller<'a> {
 /// # Errors
 /// Fails if the tool is unknown, its server is not available, it has changed, or the caller may not
 /// approve it.
-pub async fn call(
+pub(super) async fn call(
     agent: &AgentTools,
     params: &CallParams,
-    hand: DirectCaller<'_>,
+    caller: DirectCaller<'_>,
 ) -> Result<Outcome, Problem> {
     let CallParams {
         agent_id: _,
@@ -96,10 +96,10 @@ pub async fn call(
         raw,
         progress_token: _,
     } = params;
-    if *approve == Some(true) && !hand.decides {
+    if *approve == Some(true) && !caller.decides {
         return Err(not_yours("`approve`"));
     }
-    let time = Time::of(*timeout_ms);
+    let time = Time::new(*timeout_ms);
     let nothing = RawValue::from_string("{}".to_owned()).unwrap_or_default();
     let given = args.as_deref().unwrap_or(&nothing);
     // The conversion depends on the tool. An unknown or denied tool is rejected below.
@@ -121,9 +121,10 @@ pub async fn call(
             Err(problem) => Err(found.refuse(problem, agent, server, tool)),
         }
     });
-    let mut context = hand.context(agent, CallOptions { deadline: time.deadline(), ..EVERYTHING });
+    let mut context =
+        caller.context(agent, CallOptions { deadline: time.deadline(), ..EVERYTHING });
     context.session = session_key.as_deref();
-    if hand.decides {
+    if caller.decides {
         // An invalid fingerprint matches no tool.
         let seen =
             fingerprint.as_deref().map(|it| it.parse().unwrap_or(ToolFingerprint::new([0; 32])));
@@ -236,7 +237,7 @@ struct Time {
 }
 
 impl Time {
-    fn of(timeout_ms: Option<u64>) -> Self {
+    fn new(timeout_ms: Option<u64>) -> Self {
         let all = timeout_ms.map(|ms| Duration::from_millis(ms).min(LONGEST));
         Self { all, started: Instant::now() }
     }
@@ -265,17 +266,17 @@ impl Time {
 ///
 /// # Errors
 /// Fails if the server is not available.
-pub async fn read(
+pub(super) async fn read(
     agent: &AgentTools,
     params: &ReadParams,
-    hand: DirectCaller<'_>,
+    caller: DirectCaller<'_>,
 ) -> Result<Outcome, Problem> {
     let ReadParams { agent_id: _, server, uri, raw, timeout_ms } = params;
-    let time = Time::of(*timeout_ms);
+    let time = Time::new(*timeout_ms);
     let request = agent.reading(server, uri);
     let given = to_raw_value(&BTreeMap::from([("uri", uri)])).unwrap_or_default();
     let prepare = || async { time.to_begin(ready(agent, server)).await.map(drop) }.boxed();
-    let answer = ask(agent, &request, &given, (&time, hand), prepare);
+    let answer = ask(agent, &request, &given, (&time, caller), prepare);
     Ok(outcome(answer.await?, raw.unwrap_or(false)))
 }
 
@@ -283,13 +284,13 @@ pub async fn read(
 ///
 /// # Errors
 /// Fails if the prompt is unknown, or its server is not available.
-pub async fn prompt(
+pub(super) async fn prompt(
     agent: &AgentTools,
     params: &PromptParams,
-    hand: DirectCaller<'_>,
+    caller: DirectCaller<'_>,
 ) -> Result<Outcome, Problem> {
     let PromptParams { agent_id: _, server, name, args, raw, timeout_ms } = params;
-    let time = Time::of(*timeout_ms);
+    let time = Time::new(*timeout_ms);
     let none = BTreeMap::new();
     let args = args.as_ref().unwrap_or(&none);
     let request = agent.prompting(server, name);
@@ -302,10 +303,25 @@ pub async fn prompt(
         };
         check_arguments(prompt, args)
     };
-    let answer = ask(agent, &request, &given, (&time, hand), || find().boxed());
+    let answer = ask(agent, &request, &given, (&time, caller), || find().boxed());
     let mut outcome = outcome(answer.await?, raw.unwrap_or(false));
     outcome.messages = outcome.structured_content.take();
     Ok(outcome)
+}
+
+/// Gets a prompt for a model: the caller approves it, but gets no more than a model may see.
+///
+/// # Errors
+/// Fails if the caller may not approve it.
+pub(crate) async fn prompt_for_model(
+    agent: &AgentTools,
+    prompt: &ServerEntry<ListedPrompt>,
+    args: &BTreeMap<String, String>,
+    caller: DirectCaller<'_>,
+) -> Result<ToolOutcome, Problem> {
+    let (server, name) = (prompt.server.as_str(), prompt.entry.name.as_str());
+    let context = caller.context(agent, CallOptions::default());
+    approved(agent.prompt(server, name, args, &context).await, server, name)
 }
 
 pub(super) fn unknown_prompt(server: &str, name: &str, known: &[&str]) -> Problem {
@@ -322,7 +338,7 @@ async fn ask<'a>(
     agent: &AgentTools,
     request: &LibraryCall,
     given: &RawValue,
-    (time, hand): (&Time, DirectCaller<'_>),
+    (time, caller): (&Time, DirectCaller<'_>),
     prepare: impl Fn() -> BoxFuture<'a, Result<(), Problem>> + Send + Sync,
 ) -> Result<ToolOutcome, Problem> {
     let refused = Mutex::new(None);
@@ -335,16 +351,22 @@ async fn ask<'a>(
             Err(refusal)
         }
     });
-    let context = hand.context(agent, CallOptions { deadline: time.deadline(), ..EVERYTHING });
+    let context = caller.context(agent, CallOptions { deadline: time.deadline(), ..EVERYTHING });
     let answer =
         agent.pipeline().call(&finding, Call::new(request.method(), given), &context).await;
-    let refused = refused.into_inner();
-    match (refused, answer.details.refused) {
-        (Some(problem), _) => Err(problem),
-        (None, Some(RefusedBy::NobodyToAsk)) => {
-            Err(not_yours(&format!("`{}` of `{}`", outside(request.what()), request.server())))
+    match refused.into_inner() {
+        Some(problem) => Err(problem),
+        None => approved(answer, request.server(), request.what()),
+    }
+}
+
+/// Returns the outcome of a request that is not a tool call, unless the caller may not approve it.
+fn approved(answer: ToolOutcome, server: &str, what: &str) -> Result<ToolOutcome, Problem> {
+    match answer.details.refused {
+        Some(RefusedBy::NobodyToAsk) => {
+            Err(not_yours(&format!("`{}` of `{server}`", outside(what))))
         }
-        (None, _) => Ok(answer),
+        _ => Ok(answer),
     }
 }
 

@@ -16,7 +16,7 @@ use super::problem::{Problem, ProblemKind};
 /// # Errors
 /// Fails if the prompt or template or its argument is unknown, its server is not available, or the
 /// server does not complete arguments.
-pub async fn complete(
+pub(super) async fn complete(
     agent: &AgentTools,
     params: &CompleteParams,
 ) -> Result<CompleteResult, Problem> {

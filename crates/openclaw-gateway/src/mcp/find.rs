@@ -18,7 +18,11 @@ const SEARCH: Duration = Duration::from_secs(30);
 
 /// Finds a tool in the current catalogue: of a given server by either of its names, or of any
 /// server by the name that models use.
-pub fn known(agent: &AgentTools, server: Option<&str>, name: &str) -> Option<Arc<CatalogueTool>> {
+pub(super) fn known(
+    agent: &AgentTools,
+    server: Option<&str>,
+    name: &str,
+) -> Option<Arc<CatalogueTool>> {
     let catalogue = agent.catalogue();
     let by_name = catalogue.get(name);
     let found = match server {
@@ -34,7 +38,7 @@ pub fn known(agent: &AgentTools, server: Option<&str>, name: &str) -> Option<Arc
 ///
 /// # Errors
 /// Fails if the tool is unknown, or its server is not available.
-pub async fn find(
+pub(super) async fn find(
     agent: &AgentTools,
     server: Option<&str>,
     name: &str,
@@ -117,7 +121,7 @@ fn left_out(server: &str, LeftOut { name, reason, .. }: &LeftOut) -> Problem {
 }
 
 /// The problem for a tool that has changed since it was first seen or approved and must be reviewed (B13).
-pub fn changed(tool: &CatalogueTool) -> Problem {
+pub(super) fn changed(tool: &CatalogueTool) -> Problem {
     let (server, name) = (tool.server().name(), outside(&tool.listed().name));
     let message = format!(
         "the description or schema of `{name}` of `{server}` has changed since it was first seen or approved"

@@ -21,7 +21,7 @@ const MOST_NEAR: usize = 3;
 
 /// How long to wait for connecting servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WaitFor {
+pub(super) enum WaitFor {
     /// As long as each server's own timeout.
     All,
     /// At most this long if all servers are requested: one that hangs must not delay the others.
@@ -30,18 +30,18 @@ pub enum WaitFor {
 
 /// The servers to list from.
 #[derive(Debug)]
-pub struct GatheredServers {
+pub(super) struct GatheredServers {
     /// Available servers, and lazy ones with a cached inventory.
-    pub servers: Vec<Arc<Server>>,
+    pub(super) servers: Vec<Arc<Server>>,
     /// Servers that are not available.
-    pub missing: Vec<Missing>,
+    pub(super) missing: Vec<Missing>,
 }
 
 /// Returns a running server by name.
 ///
 /// # Errors
 /// Fails if the server is unknown or not running.
-pub fn server<'a>(agent: &'a AgentTools, name: &str) -> Result<&'a Arc<Server>, Problem> {
+pub(super) fn server<'a>(agent: &'a AgentTools, name: &str) -> Result<&'a Arc<Server>, Problem> {
     if let Some(server) = agent.server(name) {
         return Ok(server);
     }
@@ -62,7 +62,7 @@ pub fn server<'a>(agent: &'a AgentTools, name: &str) -> Result<&'a Arc<Server>, 
 }
 
 /// The problem for an unknown name among these servers.
-pub(crate) fn unknown(name: &str, statuses: &[ServerStatus]) -> Problem {
+pub(super) fn unknown(name: &str, statuses: &[ServerStatus]) -> Problem {
     let known: Vec<&str> = statuses.iter().map(|status| status.name.as_str()).collect();
     unknown_server(name, &known)
 }
@@ -100,7 +100,7 @@ fn near<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// Returns a server by name, started and ready.
-pub(crate) async fn ready<'a>(
+pub(super) async fn ready<'a>(
     agent: &'a AgentTools,
     name: &str,
 ) -> Result<&'a Arc<Server>, Problem> {
@@ -116,7 +116,7 @@ pub(crate) async fn ready<'a>(
 ///
 /// # Errors
 /// Fails if the one server, or every server, is not available.
-pub async fn gather(
+pub(super) async fn gather(
     agent: &AgentTools,
     name: Option<&str>,
     patience: WaitFor,
@@ -153,7 +153,7 @@ pub async fn gather(
             Ok(()) => gathered.servers.push(Arc::clone(server)),
             Err(unavailable) => {
                 only_logins &= unavailable.state == ServerState::NeedsAuth;
-                let (error, server) = (words(&unavailable), unavailable.server.clone());
+                let (error, server) = (reason(&unavailable), unavailable.server.clone());
                 gathered.missing.push(Missing { error, server });
                 problems.push(Problem::from(unavailable));
             }
@@ -178,17 +178,17 @@ pub async fn gather(
 }
 
 /// Why a server is not available, in one line.
-pub fn words(unavailable: &Unavailable) -> String {
-    let reason = match &unavailable.trouble {
+fn reason(unavailable: &Unavailable) -> String {
+    let cause = match &unavailable.trouble {
         Some(trouble) => trouble.message.clone(),
         None => unavailable.reason(),
     };
-    format!("`{}` is not available: {reason}", unavailable.server)
+    format!("`{}` is not available: {cause}", unavailable.server)
 }
 
 impl From<Unavailable> for Problem {
     fn from(unavailable: Unavailable) -> Self {
-        let message = words(&unavailable);
+        let message = reason(&unavailable);
         let (kind, verb) = match unavailable.state {
             ServerState::NeedsAuth => (ProblemKind::NeedsLogin, "login"),
             _ => (ProblemKind::Unavailable, "doctor"),

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use openclaw_config::Config;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::catalogue::CatalogueTool;
-use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::inventory::describe;
 use openclaw_mcp::server::Server;
@@ -20,21 +18,13 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use super::gather::{GatheredServers, unknown_server};
-use super::problem::Problem;
+use super::gather::GatheredServers;
 
 /// Maximum characters of a name from outside.
 const NAME_CHARS: usize = 64;
-/// Maximum length of a line of a change.
-const CHANGE_LINE: usize = 600;
 
-/// Lists all servers of an agent, including those that do not run.
-pub fn servers(agent: &AgentTools) -> ServersResult {
-    servers_as(agent, &agent.statuses())
-}
-
-/// Like [`servers`], but with the given statuses.
-pub(crate) fn servers_as(agent: &AgentTools, statuses: &[ServerStatus]) -> ServersResult {
+/// Lists all servers of an agent, including those that do not run, with these statuses.
+pub(super) fn servers(agent: &AgentTools, statuses: &[ServerStatus]) -> ServersResult {
     let is_well =
         |status: &ServerStatus| matches!(status.state, ServerState::Ready | ServerState::Idle);
     let missing = statuses.iter().filter(|status| status.required && !is_well(status));
@@ -48,25 +38,29 @@ pub(crate) fn servers_as(agent: &AgentTools, statuses: &[ServerStatus]) -> Serve
 
 /// Which details of tools to include.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct ToolsWanted {
+pub(super) struct ToolsWanted {
     /// Include the input schema.
-    pub schema: bool,
+    pub(super) schema: bool,
     /// Include everything as the server sends it, instead of sanitized and truncated as for a model.
-    pub raw: bool,
+    pub(super) raw: bool,
 }
 
 /// Lists the tools of these servers, and the ones that were skipped.
-pub fn tools(agent: &AgentTools, of: &GatheredServers, wanted: ToolsWanted) -> ToolsResult {
+pub(super) fn tools(
+    agent: &AgentTools,
+    from: &GatheredServers,
+    wanted: ToolsWanted,
+) -> ToolsResult {
     let catalogue = agent.catalogue();
     let is_wanted = |tool: &CatalogueTool| {
-        of.servers.iter().any(|server| server.name() == tool.server().name())
+        from.servers.iter().any(|server| server.name() == tool.server().name())
     };
     let tools = catalogue.all().iter().filter(|tool| is_wanted(tool));
-    let left_out = of.servers.iter().flat_map(left_out);
+    let left_out = from.servers.iter().flat_map(left_out);
     ToolsResult {
         tools: tools.map(|tool| self::tool(tool, wanted)).collect(),
         left_out: left_out.collect(),
-        missing: of.missing.clone(),
+        missing: from.missing.clone(),
     }
 }
 
@@ -106,10 +100,10 @@ fn tool(tool: &CatalogueTool, wanted: ToolsWanted) -> Tool {
     }
 }
 
-/// How a tool has changed, in lines.
+/// How a tool has changed, in lines: none if there are too many to show.
 fn changes(tool: &CatalogueTool) -> Vec<String> {
-    let changes = tools::Tool::changes(tool).into_iter();
-    changes.map(|line| clean_line(Untrusted::new(&line), CHANGE_LINE)).collect()
+    let changes = tools::Tool::changes(tool).unwrap_or_default().into_iter();
+    changes.map(|line| clean_line(Untrusted::new(&line), usize::MAX)).collect()
 }
 
 /// The members of a definition that we do not interpret, or only in part.
@@ -151,25 +145,25 @@ fn outside(name: &str) -> String {
 }
 
 /// Lists the resources of these servers.
-pub fn resources(of: &GatheredServers) -> ResourcesResult {
+pub(super) fn resources(from: &GatheredServers) -> ResourcesResult {
     let each = |listed: fn(&Server) -> Vec<Value>| -> Vec<Box<RawValue>> {
-        of.servers.iter().flat_map(|server| owned(server, listed(server))).collect()
+        from.servers.iter().flat_map(|server| owned(server, listed(server))).collect()
     };
     ResourcesResult {
         resources: each(|server| values(&server.cache().inventory().resources)),
         templates: each(|server| values(&server.cache().inventory().templates)),
         skills: each(|server| values(&server.cache().inventory().skills)),
-        missing: of.missing.clone(),
+        missing: from.missing.clone(),
     }
 }
 
 /// Lists the prompts of these servers.
-pub fn prompts(of: &GatheredServers) -> PromptsResult {
-    let each = of
+pub(super) fn prompts(from: &GatheredServers) -> PromptsResult {
+    let each = from
         .servers
         .iter()
         .flat_map(|server| owned(server, values(&server.cache().inventory().prompts)));
-    PromptsResult { prompts: each.collect(), missing: of.missing.clone() }
+    PromptsResult { prompts: each.collect(), missing: from.missing.clone() }
 }
 
 /// Adds the server's name to each entry.
@@ -187,20 +181,7 @@ fn values<T: Serialize>(entries: &[T]) -> Vec<Value> {
 }
 
 /// Lists a single tool.
-pub fn one_tool(tool: &CatalogueTool, wanted: ToolsWanted) -> ToolsResult {
+pub(super) fn one_tool(tool: &CatalogueTool, wanted: ToolsWanted) -> ToolsResult {
     let tools = vec![self::tool(tool, wanted)];
     ToolsResult { tools, left_out: Vec::new(), missing: Vec::new() }
-}
-
-/// Fails if no agent has a server with this name.
-pub(crate) fn known_anywhere(fleet: &Fleet, config: &Config, name: &str) -> Result<(), Problem> {
-    let agents = config.agents.iter().filter_map(|agent| fleet.agent(agent.id.as_str()));
-    let statuses: Vec<ServerStatus> = agents.flat_map(|agent| agent.statuses()).collect();
-    let mut known: Vec<&str> = statuses.iter().map(|status| status.name.as_str()).collect();
-    known.sort_unstable();
-    known.dedup();
-    match known.contains(&name) {
-        true => Ok(()),
-        false => Err(unknown_server(name, &known)),
-    }
 }

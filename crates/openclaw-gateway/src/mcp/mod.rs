@@ -1,28 +1,32 @@
-//! Listings and calls of an agent's MCP servers, shared by the protocol, the `/mcp` commands and
-//! the command line.
+//! MCP servers, for the protocol, the shell and chats: which ones run (`servers`, `connections`,
+//! `logins`), what they offer and calls of that, and how all of it is managed (`requests`, `manage`).
 
 mod arguments;
 mod call;
 mod complete;
+mod connections;
 mod find;
 mod gather;
 mod lists;
+mod logins;
+mod manage;
 mod outcome;
 mod problem;
+mod progress;
 mod refresh;
+mod requests;
 mod server_list;
+mod servers;
 mod state_text;
 
 pub use arguments::fit_texts;
-pub use call::{DirectCaller, call, prompt, read};
-pub use complete::complete;
-pub use find::{changed, find, known};
-pub(crate) use gather::unknown;
-pub use gather::{GatheredServers, WaitFor, gather, server, unknown_server, words};
-pub use lists::{ToolsWanted, one_tool, prompts, resources, servers, tools};
-pub(crate) use lists::{known_anywhere, servers_as};
-pub use outcome::outcome;
+pub(crate) use call::{DirectCaller, prompt_for_model};
+pub use connections::free_name;
+pub use gather::unknown_server;
+pub(crate) use manage::{ManageTool, McpCommand, NAME as MANAGE_TOOL};
 pub use problem::{Problem, ProblemKind};
-pub use refresh::{not_refreshed, refreshed};
-pub use server_list::{ListStyle, server_list, status_rows};
+pub(crate) use progress::{MAX_TOKEN, with_progress};
+pub(crate) use requests::{ServerRequest, logs};
+pub use server_list::{ServerEntry, status_rows};
+pub(crate) use servers::Servers;
 pub use state_text::{expiry, retrying, summary};

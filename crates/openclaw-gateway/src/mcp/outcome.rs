@@ -6,7 +6,7 @@ use openclaw_tools::{self as tools, Content, ToolOutcome};
 
 /// Converts an outcome: texts first, then other content. Content from outside is marked; with `raw`
 /// the texts are rendered as a model reads them.
-pub fn outcome(outcome: ToolOutcome, raw: bool) -> Outcome {
+pub(super) fn outcome(outcome: ToolOutcome, raw: bool) -> Outcome {
     let rendered = raw.then(|| rendered(&outcome));
     let ToolOutcome { content, is_error, details } = outcome;
     let (mut texts, mut media) = (Vec::new(), Vec::new());

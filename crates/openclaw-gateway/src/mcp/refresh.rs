@@ -10,7 +10,7 @@ use openclaw_protocol::mcp::Refreshed;
 use super::problem::{Problem, ProblemKind};
 
 /// What a server offers now, and how its tools have changed.
-pub fn refreshed(server: &Server, before: &Inventory) -> Refreshed {
+pub(super) fn refreshed(server: &Server, before: &Inventory) -> Refreshed {
     let after = server.cache().inventory();
     let (old, new) = (by_name(before), by_name(&after));
     let gone = old.keys().filter(|name| !new.contains_key(*name));
@@ -39,7 +39,7 @@ pub fn refreshed(server: &Server, before: &Inventory) -> Refreshed {
 }
 
 /// The result for a server whose lists cannot be read.
-pub fn not_refreshed(server: &Server, why: Unavailable) -> Refreshed {
+pub(super) fn not_refreshed(server: &Server, why: Unavailable) -> Refreshed {
     let Problem { kind, message, hint, last_lines } = Problem::from(why);
     Refreshed {
         name: server.name().to_string(),

@@ -1,131 +1,72 @@
-//! Servers as users see them in the shell and in chat: a list, and the table of one server (L9).
+//! Servers as users see them in the shell and in chat: in a list, and in the table of one server (L9).
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
-use anstyle::Style;
-use openclaw_content::{Untrusted, clean_line, wrap_words};
+use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::server::status::{ActiveTransport, ServerState, ServerStatus};
-use openclaw_mcp::server::supervisor::ServerError;
 use openclaw_protocol::mcp::GrantInfo;
 
 use super::state_text::{auth, expiry, state, telling_line};
 
-/// The least and the greatest width of the column of names.
-const NAME_COLUMN: (usize, usize) = (14, 30);
-/// In a narrower list, names have lines of their own.
-const NARROW: usize = 76;
-/// How far the rest is indented then.
-const INDENT: usize = 2;
-/// The width of most entries beside their name.
-const ENTRY: usize = 60;
-/// The longest rule.
-const RULE: usize = 72;
 /// The most characters shown of a text of a server.
 const TEXT_CHARS: usize = 300;
 
-/// How a list is drawn.
-#[derive(Debug, Clone, Copy)]
-pub struct ListStyle {
-    /// Its width in columns.
-    pub width: usize,
-    /// For names.
-    pub strong: Style,
-    /// For what matters least.
-    pub faint: Style,
-    /// For servers that are ready.
-    pub good: Style,
-    /// For servers that are being restarted.
-    pub warning: Style,
-    /// For errors.
-    pub bad: Style,
+/// A server in a list. Its texts are in one line each, without control characters.
+#[derive(Debug)]
+pub struct ServerEntry {
+    /// Its name.
+    pub name: String,
+    /// Its state.
+    pub state: ServerState,
+    /// Its state in words.
+    pub state_text: String,
+    /// Its program or URL; may be empty.
+    pub target: String,
+    /// Its last error with what explains it and a hint, each behind its mark.
+    pub error: Vec<(&'static str, String)>,
+    /// What can follow the state, the longest first.
+    details: Vec<String>,
 }
 
-impl ListStyle {
-    /// No colours.
+impl ServerEntry {
+    /// Describes a server.
     #[must_use]
-    pub const fn plain(width: usize) -> Self {
-        let none = Style::new();
-        Self { width, strong: none, faint: none, good: none, warning: none, bad: none }
-    }
-}
-
-/// All servers with their state, and the last error of those that have one.
-#[must_use]
-pub fn server_list(statuses: &[ServerStatus], style: &ListStyle) -> String {
-    let ListStyle { width, strong, faint, .. } = style;
-    let rule = "─".repeat(RULE.min(*width));
-    let (least, most) = NAME_COLUMN;
-    let longest = statuses.iter().map(|status| status.name.chars().count()).max().unwrap_or(0);
-    let column = match *width {
-        ..NARROW => INDENT,
-        width => longest.clamp(least, most.min(width.saturating_sub(ENTRY)).max(least)) + 2,
-    };
-    let entries: Vec<String> = statuses.iter().map(|it| entry(it, column, style)).collect();
-    format!(
-        "{strong}MCP Servers ({} configured){strong:#}\n{faint}{rule}{faint:#}\n{}\n{faint}{rule}{faint:#}",
-        statuses.len(),
-        entries.join("\n\n")
-    )
-}
-
-fn entry(status: &ServerStatus, column: usize, style: &ListStyle) -> String {
-    let strong = style.strong;
-    let room = style.width.saturating_sub(column + 3).max(20);
-    let target = match status.transport {
-        ActiveTransport::Stdio if !status.target.is_empty() => format!("stdio://{}", status.target),
-        _ => status.target.clone(),
-    };
-    let (name, target) = (&status.name, clean(&target, room));
-    // Names are never truncated: users type them.
-    let is_beside = name.chars().count() + 2 <= column && !target.is_empty();
-    let mut text = match is_beside {
-        true => format!("  {strong}{name:column$}{strong:#}{target}"),
-        false if target.is_empty() => format!("  {strong}{name}{strong:#}"),
-        false => format!("  {strong}{name}{strong:#}\n  {:column$}{target}", ""),
-    };
-    let color = match status.state {
-        ServerState::Ready => style.good,
-        ServerState::Disabled | ServerState::Idle | ServerState::Connecting => style.faint,
-        ServerState::Restarting => style.warning,
-        _ => style.bad,
-    };
-    let room_after_label = room.saturating_sub("Status: ".len());
-    let state = clean(&state(status), room_after_label);
-    let rest = after_state(status, room_after_label.saturating_sub(state.chars().count()));
-    let _ = write!(text, "\n  {:column$}Status: {color}{state}{color:#}{rest}", "");
-    if let Some(error) = &status.last_error {
-        text.push_str(&error_lines(error, column, room, style.bad));
-    }
-    text
-}
-
-/// What follows the state. Where it is narrow, the number of tools matters more than the kind of login.
-fn after_state(status: &ServerStatus, room: usize) -> String {
-    let (auth, tools) = (auth(status), status.tools);
-    let with_expiry = expiry(status.token_expires_at_ms)
-        .map(|at| format!(" | Auth: {auth} until {at} | Tools: {tools}"));
-    let all = format!(" | Auth: {auth} | Tools: {tools}");
-    let fewer = format!(" | Tools: {tools}");
-    with_expiry
-        .into_iter()
-        .chain([all, fewer])
-        .find(|text| text.chars().count() <= room)
-        .unwrap_or_default()
-}
-
-fn error_lines(error: &ServerError, column: usize, room: usize, bad: Style) -> String {
-    let line = telling_line(&error.last_lines);
-    let parts = [("✗", Some(error.message.as_str())), ("|", line), ("→", error.hint.as_deref())];
-    let mut text = String::new();
-    for (mark, part) in parts {
-        let part = part.map(|part| clean(part, TEXT_CHARS)).unwrap_or_default();
-        for (at, line) in wrap_words(&part, room.saturating_sub(2)).iter().enumerate() {
-            let mark = if at == 0 { mark } else { " " };
-            let _ = write!(text, "\n  {:column$}{bad}{mark}{bad:#} {line}", "");
+    pub fn new(status: &ServerStatus) -> Self {
+        let target = match status.transport {
+            ActiveTransport::Stdio if !status.target.is_empty() => {
+                format!("stdio://{}", status.target)
+            }
+            _ => status.target.clone(),
+        };
+        let (auth, tools) = (auth(status), status.tools);
+        let with_expiry = expiry(status.token_expires_at_ms)
+            .map(|at| format!(" | Auth: {auth} until {at} | Tools: {tools}"));
+        let all = format!(" | Auth: {auth} | Tools: {tools}");
+        let fewer = format!(" | Tools: {tools}");
+        let error = status.last_error.as_ref().map(|error| {
+            let line = telling_line(&error.last_lines);
+            [("✗", Some(error.message.as_str())), ("|", line), ("→", error.hint.as_deref())]
+        });
+        let error = error.into_iter().flatten();
+        Self {
+            name: status.name.clone(),
+            state: status.state,
+            state_text: clean(&state(status), usize::MAX),
+            target: clean(&target, usize::MAX),
+            error: error
+                .filter_map(|(mark, text)| Some((mark, clean(text?, TEXT_CHARS))))
+                .collect(),
+            details: with_expiry.into_iter().chain([all, fewer]).collect(),
         }
     }
-    text
+
+    /// Returns what follows the state within this many characters. Where there are few, the number of
+    /// tools matters more than the kind of login.
+    #[must_use]
+    pub fn details(&self, room: usize) -> &str {
+        let fitting = self.details.iter().find(|text| text.chars().count() <= room);
+        fitting.map_or("", String::as_str)
+    }
 }
 
 /// The rows of the table of one server, with the login there.

@@ -118,11 +118,11 @@ pub(crate) const ABSENT: &[Absent] = &[
 
 /// Answers a method that is not in the table of methods: with "none", or with the error for an unknown
 /// one.
-pub(super) fn answer(asked: &RequestContext<'_>, name: &str) -> Reply<Box<RawValue>> {
+pub(super) fn answer(context: &RequestContext<'_>, name: &str) -> Reply<Box<RawValue>> {
     let Some(absent) = ABSENT.iter().find(|it| it.name == name) else {
         return Err(ErrorShape::unknown_method(name));
     };
-    has_scope(asked, name, absent.scope)?;
+    has_scope(context, name, absent.scope)?;
     RawValue::from_string(absent.answer.to_owned())
         .map_err(|_| ErrorShape::unavailable("cannot serialize the response"))
 }

@@ -11,19 +11,19 @@ use openclaw_protocol::approvals::{
 use openclaw_sessions::SessionKey;
 
 use super::{Reply, RequestContext};
-use crate::pending_questions::not_pending;
-use crate::questions::QuestionDecision;
+use crate::approvals::{ApprovalDecision, Approvals};
+use crate::callers::Connected;
+use crate::pending_requests::not_pending;
 
 /// Maximum characters of the user's words to the model.
 const INSTEAD: usize = 4_000;
 
-pub(super) fn list(asked: &RequestContext<'_>, params: ListParams) -> Reply<ListResult> {
+pub(super) fn list(context: &RequestContext<'_>, params: ListParams) -> Reply<ListResult> {
     let ListParams { session_key, agent_id } = params;
     let session_key =
-        session_key.map(|key| asked.session(&key, agent_id.as_deref())).transpose()?;
+        session_key.map(|key| context.session(&key, agent_id.as_deref())).transpose()?;
     let session_key = session_key.as_ref().map(SessionKey::as_str);
-    let mut approvals = asked.gateway.questions.list();
-    approvals.sort_by_key(|it| it.created_at_ms);
+    let mut approvals = context.services.approvals.list();
     approvals.retain(|it| {
         (session_key.is_none() || it.session_key.as_deref() == session_key)
             && (agent_id.is_none() || it.agent_id == agent_id)
@@ -31,13 +31,13 @@ pub(super) fn list(asked: &RequestContext<'_>, params: ListParams) -> Reply<List
     Ok(ListResult { approvals })
 }
 
-pub(super) fn respond(asked: &RequestContext<'_>, params: RespondParams) -> Reply<RespondResult> {
+pub(super) fn respond(approvals: &Approvals, params: RespondParams) -> Reply<RespondResult> {
     let RespondParams { id, decision, always, instead } = params;
     if instead.is_some() && decision != Decision::Deny {
         return Err(ErrorShape::invalid("`instead` requires the decision `deny`"));
     }
-    let instead = instead.map(|words| clean_line(Untrusted::new(&words), INSTEAD));
-    let instead = instead.filter(|words| !words.is_empty());
+    let instead = instead.map(|text| clean_line(Untrusted::new(&text), INSTEAD));
+    let instead = instead.filter(|text| !text.is_empty());
     let choice = match (decision, always) {
         (Decision::AllowAlways, choice) => choice.unwrap_or(0),
         (Decision::AllowOnce | Decision::Deny, None) => 0,
@@ -45,49 +45,39 @@ pub(super) fn respond(asked: &RequestContext<'_>, params: RespondParams) -> Repl
             return Err(ErrorShape::invalid("`always` requires the decision `allow-always`"));
         }
     };
-    let gateway = asked.gateway;
-    // Looked up first: once answered, the question is closed.
-    let others = match decision {
-        Decision::AllowAlways => gateway.question_subjects.others(&id, choice),
-        Decision::AllowOnce | Decision::Deny => Vec::new(),
-    };
-    gateway.questions.decide(&id, QuestionDecision { decision, choice, instead })?;
-    for (other, choice) in others {
-        // A question that requires an approval per call does not offer this decision and stays
-        // open.
-        let _ = gateway.questions.decide(&other, QuestionDecision { choice, ..decision.into() });
-    }
+    approvals.decide_with_covered(&id, ApprovalDecision { decision, choice, instead })?;
     Ok(RespondResult { ok: true, id, decision })
 }
 
-pub(super) fn pass(asked: &RequestContext<'_>, params: PassParams) -> Reply<PassResult> {
+pub(super) fn pass(
+    approvals: &Approvals,
+    caller: &Connected,
+    params: PassParams,
+) -> Reply<PassResult> {
     let PassParams { id } = params;
-    asked.gateway.questions.pass(&id, asked.caller.id)?;
-    asked.gateway.callers.changed();
+    approvals.pass(&id, caller.id())?;
     Ok(PassResult { ok: true, id })
 }
 
 /// The pending approvals in the shape of the published schema, oldest first.
-pub(super) fn published(asked: &RequestContext<'_>) -> Vec<Requested> {
-    let mut approvals = asked.gateway.questions.list();
-    approvals.sort_by_key(|it| it.created_at_ms);
-    approvals.iter().map(Requested::from).collect()
+pub(super) fn published(approvals: &Approvals) -> Vec<Requested> {
+    approvals.list().iter().map(Requested::from).collect()
 }
 
 /// `respond`, under its published name.
-pub(super) fn resolve(asked: &RequestContext<'_>, params: ResolveParams) -> Reply<ResolveResult> {
+pub(super) fn resolve(approvals: &Approvals, params: ResolveParams) -> Reply<ResolveResult> {
     let ResolveParams { id, decision } = params;
-    let pending = asked.gateway.questions.list();
+    let pending = approvals.list();
     let shown = pending.iter().find(|it| it.id == id).map(Requested::from);
     if shown.is_some_and(|shown| !shown.request.allowed_decisions.contains(&decision)) {
         return Err(ErrorShape::invalid("decision not allowed; see `allowedDecisions`"));
     }
     let answer = RespondParams { id, decision, always: None, instead: None };
-    respond(asked, answer).map(|_| ResolveResult { ok: true })
+    respond(approvals, answer).map(|_| ResolveResult { ok: true })
 }
 
-pub(super) fn details(asked: &RequestContext<'_>, params: &GetParams) -> Reply<ExecDetails> {
-    let pending = asked.gateway.questions.list();
+pub(super) fn details(approvals: &Approvals, params: &GetParams) -> Reply<ExecDetails> {
+    let pending = approvals.list();
     let found = pending.iter().find(|it| it.id == params.id).map(ExecDetails::from);
     found.ok_or_else(not_pending)
 }

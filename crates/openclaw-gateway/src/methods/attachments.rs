@@ -44,9 +44,9 @@ pub(super) fn read(files: &[Attachment]) -> Reply<Vec<Part>> {
         }
         if of_text > MAX_TEXT {
             let most = MAX_TEXT / 1024 / 1024;
-            let words =
+            let message =
                 format!("attached texts are limited to {most} MB in total; put them into a file");
-            return Err(ErrorShape::invalid(words));
+            return Err(ErrorShape::invalid(message));
         }
         parts.push(part);
     }
@@ -80,8 +80,8 @@ fn read_one(file: &Attachment, data: String, which: &str) -> Reply<Part> {
         return match String::from_utf8(bytes) {
             Ok(text) => text_of(file, name, &text).map(Part::Text),
             Err(_) => {
-                let words = format!("{which} is not an image, audio, video, PDF or text");
-                Err(ErrorShape::invalid(words))
+                let message = format!("{which} is not an image, audio, video, PDF or text");
+                Err(ErrorShape::invalid(message))
             }
         };
     };

@@ -9,10 +9,10 @@ use openclaw_protocol::config::{
 use serde_json::json;
 use serde_json::value::to_raw_value;
 
-use super::{Reply, RequestContext};
+use super::{Reply, RequestContext, Services};
 
-pub(super) fn get(asked: &RequestContext<'_>, GetParams {}: GetParams) -> GetResult {
-    let active = asked.gateway.active.load();
+pub(super) fn get(services: &Services, GetParams {}: GetParams) -> GetResult {
+    let active = services.agents.active();
     let config = &active.config;
     // Settings as they may be shown: references instead of secrets.
     let agents: serde_json::Map<String, serde_json::Value> = config
@@ -30,8 +30,8 @@ pub(super) fn get(asked: &RequestContext<'_>, GetParams {}: GetParams) -> GetRes
         })
         .collect();
     let shown = json!({ "settings": config.origins, "agents": agents });
-    let file = config.file.as_deref().unwrap_or(&asked.gateway.config_file);
-    let issues = asked.gateway.rejected.load().to_vec();
+    let file = config.file.as_deref().unwrap_or(services.configuration.file());
+    let issues = services.configuration.issues();
     GetResult {
         path: file.display().to_string(),
         exists: config.file.is_some(),
@@ -43,18 +43,18 @@ pub(super) fn get(asked: &RequestContext<'_>, GetParams {}: GetParams) -> GetRes
 }
 
 pub(super) async fn reload(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     ReloadParams {}: ReloadParams,
 ) -> ReloadResult {
-    asked.gateway.reload().await
+    context.services.configuration.reload().await
 }
 
 /// Has the process that runs the gateway stop it.
-pub(super) fn stop(asked: &RequestContext<'_>, StopParams {}: StopParams) -> Reply<StopResult> {
-    if !asked.gateway.is_served() {
+pub(super) fn stop(context: &RequestContext<'_>, StopParams {}: StopParams) -> Reply<StopResult> {
+    if !context.services.process.is_served {
         return Err(ErrorShape::invalid("this gateway stops with the command that it belongs to"));
     }
-    tracing::info!(client = asked.caller.name(), "a client stops the gateway");
-    asked.gateway.stop_requested.cancel();
+    tracing::info!(client = context.caller.name(), "a client stops the gateway");
+    context.services.process.stop_requested.cancel();
     Ok(StopResult { ok: true })
 }

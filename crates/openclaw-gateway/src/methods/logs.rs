@@ -6,7 +6,7 @@ use std::path::Path;
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::logs::{TailParams, TailResult};
 
-use super::{Reply, RequestContext};
+use super::Reply;
 
 /// Default and maximum number of lines.
 const LINES: usize = 500;
@@ -15,8 +15,8 @@ const MOST_LINES: usize = 5_000;
 const BYTES: u64 = 256 * 1024;
 const MOST_BYTES: u64 = 1024 * 1024;
 
-pub(super) async fn tail(asked: &RequestContext<'_>, params: TailParams) -> Reply<TailResult> {
-    let Some(file) = asked.gateway.logs.as_ref().map(|folder| folder.join("gateway.log")) else {
+pub(super) async fn tail(folder: Option<&Path>, params: TailParams) -> Reply<TailResult> {
+    let Some(file) = folder.map(|folder| folder.join("gateway.log")) else {
         return Ok(TailResult::default());
     };
     let read = tokio::task::spawn_blocking(move || read(&file, &params)).await;

@@ -1,50 +1,65 @@
 //! The protocol's methods: one implementation for callers in this process and on a socket.
 
 mod absent;
-mod approval_rules;
 mod approvals;
 mod attachments;
 mod chat;
 mod config;
 mod health;
-mod history;
 mod logs;
-mod mcp;
-mod new_sessions;
-mod previews;
+mod process;
 mod runs;
-pub(crate) mod sessions;
-mod titles;
+mod sessions;
 mod tools;
 
-use std::path::Path;
 use std::sync::Arc;
 
-use openclaw_config::AgentId;
-use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::approvals::QuestionsResult;
-use openclaw_protocol::{ErrorShape, Method, Request, Response, Scope, keys};
+use openclaw_protocol::mcp::elicitation::{ListResult, RespondResult};
+use openclaw_protocol::{ErrorShape, Method, Request, Response, Scope};
 use openclaw_sessions::SessionKey;
 use openclaw_trace::SpanContext;
 use serde_json::value::RawValue;
 
-pub(crate) use health::models;
-pub(crate) use new_sessions::reset;
+pub(crate) use health::health;
+pub(crate) use process::ProcessInfo;
 
-use crate::agents::AgentRuntime;
-use crate::callers::Connected;
-use crate::gateway::Gateway;
+use crate::agents::Agents;
+use crate::approvals::{ApprovalRules, Approvals};
+use crate::callers::{Callers, Connected};
+use crate::configuration::Configuration;
+use crate::elicitations::Elicitations;
+use crate::lent::Lent;
+use crate::mcp::{self, ServerRequest, Servers};
+use crate::metrics::LiveMetrics;
+use crate::runs::Runs;
+use crate::sessions::Sessions;
 use crate::socket::EarlyResponse;
+use crate::turns::Turns;
 
 /// The response to a request.
 type Reply<T> = Result<T, ErrorShape>;
 
-/// Maximum characters of a path in an error.
-const MAX_SHOWN: usize = 200;
+/// What answers requests.
+pub(crate) struct Services {
+    pub(crate) agents: Arc<Agents>,
+    pub(crate) approvals: Arc<Approvals>,
+    pub(crate) approval_rules: ApprovalRules,
+    pub(crate) callers: Arc<Callers>,
+    pub(crate) configuration: Arc<Configuration>,
+    pub(crate) elicitations: Arc<Elicitations>,
+    pub(crate) lent: Arc<Lent>,
+    pub(crate) metrics: LiveMetrics,
+    pub(crate) process: ProcessInfo,
+    pub(crate) runs: Arc<Runs>,
+    pub(crate) servers: Arc<Servers>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) turns: Turns,
+}
 
-/// A request: the gateway and the caller.
+/// A request of a caller.
 pub(crate) struct RequestContext<'a> {
-    pub(crate) gateway: &'a Arc<Gateway>,
+    pub(crate) services: &'a Arc<Services>,
     pub(crate) caller: &'a Arc<Connected>,
     /// The caller's span.
     pub(crate) trace: Option<SpanContext>,
@@ -53,55 +68,15 @@ pub(crate) struct RequestContext<'a> {
 }
 
 impl RequestContext<'_> {
-    /// The requested agent, or the default one.
-    fn agent(&self, id: Option<&str>) -> Reply<Arc<AgentRuntime>> {
-        let active = self.gateway.active.load();
-        let id = id.unwrap_or_else(|| active.default_agent());
-        active.agent(id).map(Arc::clone).ok_or_else(|| unknown_agent(id))
-    }
-
-    /// The agent in the folder that the caller wants to work in.
-    fn in_folder(
-        &self,
-        agent: Arc<AgentRuntime>,
-        folder: Option<&str>,
-    ) -> Reply<Arc<AgentRuntime>> {
-        let Some(folder) = folder else { return Ok(agent) };
-        // Files can be read there without asking. A gateway in the process of a command may have been
-        // started for this folder.
-        let is_own = self.gateway.host_context.workspace.as_deref() == Some(Path::new(folder));
-        if !is_own && !Scope::Admin.is_in(&self.caller.who.scopes) {
-            let scope = Scope::Admin.name().unwrap_or_default();
-            return Err(ErrorShape::missing_scope("workspace", scope));
-        }
-        let path = Path::new(folder);
-        let shown = || clean_line(Untrusted::new(folder), MAX_SHOWN);
-        if !path.is_absolute() {
-            return Err(ErrorShape::invalid(format!("not an absolute path: `{}`", shown())));
-        }
-        if !path.is_dir() {
-            return Err(ErrorShape::invalid(format!("no folder `{}`", shown())));
-        }
-        let elsewhere = self.gateway.active.load().agent_in(&agent, path);
-        elsewhere.map_err(|error| ErrorShape::invalid(error.to_string()))
-    }
-
-    /// The id of the requested agent, without setting the agent up.
-    fn agent_id(&self, id: Option<&str>) -> Reply<AgentId> {
-        let active = self.gateway.active.load();
-        active.id(id).cloned().ok_or_else(|| unknown_agent(id.unwrap_or_default()))
-    }
-
-    /// Resolves a session key. All keys of callers go through here: `main` stands for the main
-    /// session of the given agent, or of the default one.
+    /// Resolves a session key of the caller.
     fn session(&self, key: &str, agent: Option<&str>) -> Reply<SessionKey> {
-        if key.trim().is_empty() {
-            return Err(ErrorShape::invalid("invalid session key: it is blank"));
-        }
-        let active = self.gateway.active.load();
-        let agent = agent.unwrap_or_else(|| active.default_agent());
-        SessionKey::new(keys::whole(key, agent))
-            .map_err(|error| ErrorShape::invalid(format!("invalid session key: {error}")))
+        self.services.agents.session_key(key, agent)
+    }
+
+    /// A request about the servers of an agent.
+    fn servers(&self, agent: Option<&str>) -> Reply<ServerRequest<'_>> {
+        let id = self.services.agents.id(agent)?;
+        ServerRequest::new(&self.services.servers, id, self.caller, self.trace.as_ref())
     }
 }
 
@@ -113,17 +88,17 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 
 /// Answers a JSON request from a socket.
 pub(crate) async fn answer_json(
-    asked: RequestContext<'_>,
+    context: RequestContext<'_>,
     name: &str,
     params: Option<Box<RawValue>>,
 ) -> Reply<Box<RawValue>> {
     let Some(method) = Method::from_name(name) else {
-        return absent::answer(&asked, name);
+        return absent::answer(&context, name);
     };
     // Before the parameters are parsed.
-    may(&asked, method)?;
+    may(&context, method)?;
     let request = Request::read(method, params.as_deref())?;
-    let response = dispatch(asked, request).await?;
+    let response = dispatch(context, request).await?;
     response.result().map_err(|error| {
         tracing::error!(name, %error, "cannot serialize a response");
         ErrorShape::unavailable("cannot serialize the response")
@@ -131,33 +106,34 @@ pub(crate) async fn answer_json(
 }
 
 /// Answers a request.
-pub(crate) async fn answer(asked: RequestContext<'_>, request: Request) -> Reply<Response> {
-    may(&asked, request.method())?;
-    dispatch(asked, request).await
+pub(crate) async fn answer(context: RequestContext<'_>, request: Request) -> Reply<Response> {
+    may(&context, request.method())?;
+    dispatch(context, request).await
 }
 
 /// Checks whether the caller may use this method.
-fn may(asked: &RequestContext<'_>, method: Method) -> Reply<()> {
-    has_scope(asked, method.name(), method.scope())
+fn may(context: &RequestContext<'_>, method: Method) -> Reply<()> {
+    has_scope(context, method.name(), method.scope())
 }
 
-fn has_scope(asked: &RequestContext<'_>, method: &str, scope: Scope) -> Reply<()> {
-    if scope.is_in(&asked.caller.who.scopes) {
+fn has_scope(context: &RequestContext<'_>, method: &str, scope: Scope) -> Reply<()> {
+    if scope.is_in(&context.caller.caller().scopes) {
         return Ok(());
     }
     Err(ErrorShape::missing_scope(method, scope.name().unwrap_or_default()))
 }
 
-async fn dispatch(asked: RequestContext<'_>, request: Request) -> Reply<Response> {
+async fn dispatch(context: RequestContext<'_>, request: Request) -> Reply<Response> {
     // The most frequent method: avoids the allocation for `handle`.
     if let Request::Health(_) = request {
-        return Ok(Response::Health(asked.gateway.health()));
+        return Ok(Response::Health(health(&context.services.agents)));
     }
-    Box::pin(handle(&asked, request)).await
+    Box::pin(handle(&context, request)).await
 }
 
 /// Handles every method; a missing one does not compile.
-async fn handle(asked: &RequestContext<'_>, request: Request) -> Reply<Response> {
+async fn handle(context: &RequestContext<'_>, request: Request) -> Reply<Response> {
+    let services = context.services;
     Ok(match request {
         Request::Connect(_) => return Err(ErrorShape::invalid("already connected")),
         Request::RequestCancel(_) => {
@@ -165,108 +141,156 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Reply<Response>
             // request.
             return Err(ErrorShape::invalid("`request.cancel` is only supported on a socket"));
         }
-        Request::Health(_) => Response::Health(asked.gateway.health()),
-        Request::Status(it) => Response::Status(health::status(asked, it).await?),
-        Request::MetricsSample(_) => Response::MetricsSample(asked.gateway.sample()?),
-        Request::AgentsList(it) => Response::AgentsList(health::agents(asked, it).await?),
-        Request::ModelsList(it) => Response::ModelsList(health::models(asked, it).await?),
-        Request::AgentIdentityGet(it) => Response::AgentIdentityGet(health::identity(asked, &it)?),
-        Request::ChatMetadata(it) => Response::ChatMetadata(health::metadata(asked, it).await?),
-        Request::CommandsList(it) => Response::CommandsList(health::commands(asked, &it)?),
-        Request::SessionsList(it) => Response::SessionsList(sessions::list(asked, it).await?),
+        Request::Health(_) => Response::Health(health(&context.services.agents)),
+        Request::Status(it) => Response::Status(health::status(context, it).await?),
+        Request::MetricsSample(_) => Response::MetricsSample(context.services.metrics.sample()?),
+        Request::AgentsList(it) => Response::AgentsList(health::agents(context, it).await?),
+        Request::ModelsList(it) => Response::ModelsList(health::models(context, it).await?),
+        Request::AgentIdentityGet(it) => {
+            Response::AgentIdentityGet(health::identity(context, &it)?)
+        }
+        Request::ChatMetadata(it) => Response::ChatMetadata(health::metadata(context, it).await?),
+        Request::CommandsList(it) => Response::CommandsList(health::commands(context, &it)?),
+        Request::SessionsList(it) => Response::SessionsList(services.sessions.list(it).await?),
         Request::SessionsDescribe(it) => {
-            Response::SessionsDescribe(sessions::describe(asked, it).await?)
+            Response::SessionsDescribe(services.sessions.describe(it).await?)
         }
         Request::SessionsSubscribe(it) => {
-            Response::SessionsSubscribe(sessions::subscribe(asked, it).await?)
+            Response::SessionsSubscribe(sessions::subscribe(context, it).await?)
         }
-        Request::SessionsPatch(it) => Response::SessionsPatch(sessions::patch(asked, it).await?),
+        Request::SessionsPatch(it) => Response::SessionsPatch(services.sessions.patch(it).await?),
         Request::SessionsCreate(it) => {
-            Response::SessionsCreate(new_sessions::create(asked, it).await?)
+            Response::SessionsCreate(sessions::create(context, it).await?)
         }
         Request::SessionsReset(it) => {
-            Response::SessionsReset(new_sessions::reset(asked, it, None).await?)
+            Response::SessionsReset(services.sessions.reset(it, None).await?)
         }
-        Request::SessionsGet(it) => Response::SessionsGet(history::get(asked, it).await?),
+        Request::SessionsGet(it) => Response::SessionsGet(sessions::get(context, it).await?),
         Request::SessionsResolve(it) => {
-            Response::SessionsResolve(sessions::resolve(asked, it).await?)
+            Response::SessionsResolve(services.sessions.resolve(it).await?)
         }
         Request::SessionsMessagesSubscribe(it) => {
-            Response::SessionsMessagesSubscribe(sessions::follow(asked, &it, true)?)
+            Response::SessionsMessagesSubscribe(sessions::follow(context, &it, true)?)
         }
         Request::SessionsMessagesUnsubscribe(it) => {
-            Response::SessionsMessagesUnsubscribe(sessions::follow(asked, &it, false)?)
+            Response::SessionsMessagesUnsubscribe(sessions::follow(context, &it, false)?)
         }
-        Request::SessionsTitle(it) => Response::SessionsTitle(titles::title(asked, it).await?),
-        Request::SessionsDelete(it) => Response::SessionsDelete(sessions::delete(asked, it).await?),
+        Request::SessionsTitle(it) => Response::SessionsTitle(services.sessions.title(it).await?),
+        Request::SessionsDelete(it) => {
+            Response::SessionsDelete(services.sessions.delete(it).await?)
+        }
         Request::SessionsSetExtraTools(it) => {
-            Response::SessionsSetExtraTools(tools::set_extra(asked, it).await?)
+            Response::SessionsSetExtraTools(tools::set_extra(context, it).await?)
         }
-        Request::ChatSend(it) => Response::ChatSend(chat::send(asked, it).await?),
-        Request::ChatAbort(it) => Response::ChatAbort(chat::abort(asked, &it)?),
-        Request::ChatHistory(it) => Response::ChatHistory(history::history(asked, it).await?),
-        Request::ChatStartup(it) => Response::ChatStartup(history::history(asked, it).await?),
-        Request::ChatInject(it) => Response::ChatInject(chat::inject(asked, it).await?),
-        Request::Agent(it) => Response::Agent(runs::run(asked, it).await?),
-        Request::AgentWait(it) => Response::AgentWait(runs::wait(asked, it).await),
-        Request::ToolsCatalog(it) => Response::ToolsCatalog(tools::catalog(asked, &it)?),
-        Request::ToolsEffective(it) => Response::ToolsEffective(tools::effective(asked, &it)?),
-        Request::ToolsInvoke(it) => Response::ToolsInvoke(tools::invoke(asked, it).await?),
+        Request::ChatSend(it) => Response::ChatSend(chat::send(context, it).await?),
+        Request::ChatAbort(it) => Response::ChatAbort(chat::abort(context, &it)?),
+        Request::ChatHistory(it) => Response::ChatHistory(sessions::history(context, it).await?),
+        Request::ChatStartup(it) => Response::ChatStartup(sessions::history(context, it).await?),
+        Request::ChatInject(it) => Response::ChatInject(chat::inject(context, it).await?),
+        Request::Agent(it) => Response::Agent(runs::run(context, it).await?),
+        Request::AgentWait(it) => Response::AgentWait(runs::wait(context, it).await),
+        Request::ToolsCatalog(it) => Response::ToolsCatalog(tools::catalog(context, &it)?),
+        Request::ToolsEffective(it) => Response::ToolsEffective(tools::effective(context, &it)?),
+        Request::ToolsInvoke(it) => Response::ToolsInvoke(tools::invoke(context, it).await?),
         Request::NodeInvokeResult(it) => {
-            Response::NodeInvokeResult(tools::invoke_result(asked, it)?)
+            Response::NodeInvokeResult(tools::invoke_result(context, it)?)
         }
         Request::NodeInvokeProgress(it) => {
-            Response::NodeInvokeProgress(tools::invoke_progress(asked, &it)?)
+            Response::NodeInvokeProgress(tools::invoke_progress(context, &it)?)
         }
-        Request::ApprovalsList(it) => Response::ApprovalsList(approvals::list(asked, it)?),
-        Request::ApprovalsRespond(it) => Response::ApprovalsRespond(approvals::respond(asked, it)?),
-        Request::ApprovalsRules(it) => Response::ApprovalsRules(approval_rules::list(asked, &it)?),
+        Request::ApprovalsList(it) => Response::ApprovalsList(approvals::list(context, it)?),
+        Request::ApprovalsRespond(it) => {
+            Response::ApprovalsRespond(approvals::respond(&services.approvals, it)?)
+        }
+        Request::ApprovalsRules(it) => Response::ApprovalsRules(services.approval_rules.list(&it)?),
         Request::ApprovalsRevoke(it) => {
-            Response::ApprovalsRevoke(approval_rules::revoke(asked, &it)?)
+            Response::ApprovalsRevoke(services.approval_rules.revoke(&it)?)
         }
         Request::ApprovalsAllow(it) => {
-            Response::ApprovalsAllow(approval_rules::allow(asked, it).await?)
+            Response::ApprovalsAllow(services.approval_rules.allow(it).await?)
         }
-        Request::ApprovalsPass(it) => Response::ApprovalsPass(approvals::pass(asked, it)?),
+        Request::ApprovalsPass(it) => {
+            Response::ApprovalsPass(approvals::pass(&services.approvals, context.caller, it)?)
+        }
         Request::QuestionList(_) => Response::QuestionList(QuestionsResult::default()),
-        Request::PluginApprovalList(_) => Response::PluginApprovalList(approvals::published(asked)),
+        Request::PluginApprovalList(_) => {
+            Response::PluginApprovalList(approvals::published(&services.approvals))
+        }
         Request::PluginApprovalResolve(it) => {
-            Response::PluginApprovalResolve(approvals::resolve(asked, it)?)
+            Response::PluginApprovalResolve(approvals::resolve(&services.approvals, it)?)
         }
         // All approvals are listed as those of plugins; each can be answered under both names.
         Request::ExecApprovalList(_) => Response::ExecApprovalList(Vec::new()),
-        Request::ExecApprovalGet(it) => Response::ExecApprovalGet(approvals::details(asked, &it)?),
+        Request::ExecApprovalGet(it) => {
+            Response::ExecApprovalGet(approvals::details(&services.approvals, &it)?)
+        }
         Request::ExecApprovalResolve(it) => {
-            Response::ExecApprovalResolve(approvals::resolve(asked, it)?)
+            Response::ExecApprovalResolve(approvals::resolve(&services.approvals, it)?)
         }
-        Request::SystemPresence(_) => Response::SystemPresence(health::presence(asked)),
-        Request::LogsTail(it) => Response::LogsTail(logs::tail(asked, it).await?),
-        Request::McpServers(it) => Response::McpServers(mcp::servers(asked, it)?),
-        Request::McpTools(it) => Response::McpTools(mcp::tools(asked, it).await?),
-        Request::McpStatus(it) => Response::McpStatus(mcp::status(asked, it)?),
-        Request::McpConnect(it) => Response::McpConnect(mcp::connect(asked, it).await?),
-        Request::McpDisconnect(it) => Response::McpDisconnect(mcp::disconnect(asked, it).await?),
-        Request::McpAuth(it) => Response::McpAuth(mcp::auth(asked, it).await?),
-        Request::McpRefresh(it) => Response::McpRefresh(mcp::refresh(asked, it).await?),
-        Request::McpReload(it) => Response::McpReload(mcp::reload(asked, it).await?),
-        Request::McpCall(it) => Response::McpCall(mcp::call(asked, it).await?),
-        Request::McpResources(it) => Response::McpResources(mcp::resources(asked, it).await?),
-        Request::McpRead(it) => Response::McpRead(mcp::read(asked, it).await?),
-        Request::McpPrompts(it) => Response::McpPrompts(mcp::prompts(asked, it).await?),
-        Request::McpPrompt(it) => Response::McpPrompt(mcp::prompt(asked, it).await?),
-        Request::McpComplete(it) => Response::McpComplete(mcp::complete(asked, it).await?),
-        Request::McpLogs(it) => Response::McpLogs(mcp::logs(asked, it).await?),
-        Request::McpElicitationList(_) => Response::McpElicitationList(mcp::elicitations(asked)),
+        Request::SystemPresence(_) => Response::SystemPresence(health::presence(context)),
+        Request::LogsTail(it) => {
+            Response::LogsTail(logs::tail(services.process.logs.as_deref(), it).await?)
+        }
+        Request::McpServers(it) => {
+            Response::McpServers(context.servers(it.agent_id.as_deref())?.servers())
+        }
+        Request::McpTools(it) => {
+            Response::McpTools(context.servers(it.agent_id.as_deref())?.tools(&it).await?)
+        }
+        Request::McpStatus(it) => {
+            Response::McpStatus(context.servers(it.agent_id.as_deref())?.status(&it.server)?)
+        }
+        Request::McpConnect(it) => {
+            Response::McpConnect(context.servers(it.agent_id.as_deref())?.connect(it).await?)
+        }
+        Request::McpDisconnect(it) => {
+            let servers = context.servers(it.agent_id.as_deref())?;
+            Response::McpDisconnect(servers.disconnect(&it.server).await?)
+        }
+        Request::McpAuth(it) => {
+            Response::McpAuth(context.servers(it.agent_id.as_deref())?.auth(it).await?)
+        }
+        Request::McpRefresh(it) => {
+            let servers = context.servers(it.agent_id.as_deref())?;
+            Response::McpRefresh(servers.refresh(it.server.as_deref()).await?)
+        }
+        Request::McpReload(it) => {
+            let servers = context.servers(it.agent_id.as_deref())?;
+            Response::McpReload(services.configuration.reload_servers(servers.agent_id()).await)
+        }
+        Request::McpCall(mut it) => {
+            if let Some(key) = &mut it.session_key {
+                *key = context.session(key, it.agent_id.as_deref())?.to_string();
+            }
+            Response::McpCall(context.servers(it.agent_id.as_deref())?.call(it).await?)
+        }
+        Request::McpResources(it) => {
+            Response::McpResources(context.servers(it.agent_id.as_deref())?.resources(&it).await?)
+        }
+        Request::McpRead(it) => {
+            Response::McpRead(context.servers(it.agent_id.as_deref())?.read(&it).await?)
+        }
+        Request::McpPrompts(it) => {
+            Response::McpPrompts(context.servers(it.agent_id.as_deref())?.prompts(&it).await?)
+        }
+        Request::McpPrompt(it) => {
+            Response::McpPrompt(context.servers(it.agent_id.as_deref())?.prompt(&it).await?)
+        }
+        Request::McpComplete(it) => {
+            Response::McpComplete(context.servers(it.agent_id.as_deref())?.complete(&it).await?)
+        }
+        Request::McpLogs(it) => Response::McpLogs(mcp::logs(&services.servers, it).await?),
+        Request::McpElicitationList(_) => {
+            let elicitations = services.elicitations.list(context.caller);
+            Response::McpElicitationList(ListResult { elicitations })
+        }
         Request::McpElicitationRespond(it) => {
-            Response::McpElicitationRespond(mcp::respond(asked, it)?)
+            services.elicitations.respond(&it)?;
+            let result = RespondResult { ok: true, id: it.id, action: it.action };
+            Response::McpElicitationRespond(result)
         }
-        Request::ConfigGet(it) => Response::ConfigGet(config::get(asked, it)),
-        Request::ConfigReload(it) => Response::ConfigReload(config::reload(asked, it).await),
-        Request::GatewayStop(it) => Response::GatewayStop(config::stop(asked, it)?),
+        Request::ConfigGet(it) => Response::ConfigGet(config::get(services, it)),
+        Request::ConfigReload(it) => Response::ConfigReload(config::reload(context, it).await),
+        Request::GatewayStop(it) => Response::GatewayStop(config::stop(context, it)?),
     })
-}
-
-fn unknown_agent(id: &str) -> ErrorShape {
-    let id: String = id.chars().take(64).collect();
-    ErrorShape::unknown_agent(&id)
 }

@@ -12,8 +12,9 @@ use openclaw_sessions::SessionKey;
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 
-use super::{Reply, RequestContext, chat, sessions};
-use crate::gateway::now_ms;
+use super::{Reply, RequestContext, chat};
+use crate::clock::now_ms;
+use crate::sessions::usable_model;
 
 /// Default and maximum time of `agent.wait`.
 const WAIT: Duration = Duration::from_secs(30);
@@ -21,9 +22,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 
 /// Sends a message, responds that it is accepted, and waits for the end of its run. Cancelling the
 /// request does not abort the run.
-pub(super) async fn run(asked: &RequestContext<'_>, params: RunParams) -> Reply<RunResult> {
-    let key = session(asked, &params).await?;
-    let service = chat::service(asked, &key, params.agent_id.as_deref()).await?;
+pub(super) async fn run(context: &RequestContext<'_>, params: RunParams) -> Reply<RunResult> {
+    let key = session(context, &params).await?;
+    let agent = context.services.sessions.agent_of(&key, params.agent_id.as_deref()).await?;
     let model = match (params.provider, params.model) {
         (_, None) => None,
         (Some(provider), Some(model)) if !model.contains('/') => {
@@ -32,11 +33,11 @@ pub(super) async fn run(asked: &RequestContext<'_>, params: RunParams) -> Reply<
         (_, model) => model,
     };
     let model = match model.filter(|model| !model.is_empty()) {
-        Some(model) => Some(sessions::usable_model(&service, model).await?),
+        Some(model) => Some(usable_model(&agent, model).await?),
         None => None,
     };
     // From before the message is sent: its run may end at once.
-    let events = asked.caller.events();
+    let events = context.caller.events();
     let timeout_ms = params.timeout.filter(|seconds| *seconds > 0);
     let sent = SendParams {
         session_key: key.to_string(),
@@ -47,7 +48,7 @@ pub(super) async fn run(asked: &RequestContext<'_>, params: RunParams) -> Reply<
         idempotency_key: params.idempotency_key,
         ..SendParams::default()
     };
-    let sent = chat::send_to(asked, sent, model).await?;
+    let sent = chat::send_to(context, sent, model).await?;
     let run_id = sent.run_id;
     let result = |status: &str, summary: Option<String>, text: Option<String>| {
         let payloads = text.into_iter().map(|text| Payload { text }).collect();
@@ -64,18 +65,18 @@ pub(super) async fn run(asked: &RequestContext<'_>, params: RunParams) -> Reply<
             let accepted = RunAccepted {
                 run_id: run_id.clone(),
                 session_key: key.to_string(),
-                agent_id: service.config.id.to_string(),
+                agent_id: agent.config.id.to_string(),
                 status: ACCEPTED.to_owned(),
                 accepted_at: now_ms(),
             };
-            if let (Some(early), Ok(accepted)) = (&asked.early, to_raw_value(&accepted)) {
+            if let (Some(early), Ok(accepted)) = (&context.early, to_raw_value(&accepted)) {
                 early.send(&accepted);
             }
         }
         status => return Ok(result(name(status), None, None)),
     }
     let ended = ended(events, &run_id, key.as_str());
-    let over = asked.gateway.runs.ended(&run_id);
+    let over = context.services.runs.ended(&run_id);
     let state = tokio::select! {
         biased;
         state = ended => state,
@@ -92,8 +93,8 @@ pub(super) async fn run(asked: &RequestContext<'_>, params: RunParams) -> Reply<
             result(status, Some("aborted".to_owned()), message.as_ref().and_then(text))
         }
         Some(ChatState::Error { error_message, .. }) => {
-            let words = error_message.unwrap_or_else(|| "the run failed".to_owned());
-            return Err(ErrorShape::unavailable(words));
+            let message = error_message.unwrap_or_else(|| "the run failed".to_owned());
+            return Err(ErrorShape::unavailable(message));
         }
         _ => result("error", None, None),
     })
@@ -101,11 +102,11 @@ pub(super) async fn run(asked: &RequestContext<'_>, params: RunParams) -> Reply<
 
 /// The session that is meant: by its key or its id, or the agent's main one. An unknown id is that of a
 /// new session.
-async fn session(asked: &RequestContext<'_>, params: &RunParams) -> Reply<SessionKey> {
+async fn session(context: &RequestContext<'_>, params: &RunParams) -> Reply<SessionKey> {
     let agent = params.agent_id.as_deref();
     match (&params.session_key, &params.session_id) {
-        (Some(key), _) => asked.session(key, agent),
-        (None, None) => asked.session(keys::MAIN, agent),
+        (Some(key), _) => context.session(key, agent),
+        (None, None) => context.session(keys::MAIN, agent),
         (None, Some(id)) => {
             let agent_id = params.agent_id.clone();
             let session_id = Some(id.trim().to_owned()).filter(|id| !id.is_empty());
@@ -115,19 +116,19 @@ async fn session(asked: &RequestContext<'_>, params: &RunParams) -> Reply<Sessio
                 agent_id,
                 ..ResolveParams::default()
             };
-            let key = match sessions::resolve(asked, wanted).await?.key {
+            let key = match context.services.sessions.resolve(wanted).await?.key {
                 Some(key) => key,
-                None => keys::explicit(asked.agent_id(agent)?.as_str(), &session_id),
+                None => keys::explicit(context.services.agents.id(agent)?.as_str(), &session_id),
             };
-            asked.session(&key, agent)
+            context.session(&key, agent)
         }
     }
 }
 
-pub(super) async fn wait(asked: &RequestContext<'_>, params: WaitParams) -> WaitResult {
+pub(super) async fn wait(context: &RequestContext<'_>, params: WaitParams) -> WaitResult {
     let WaitParams { run_id, timeout_ms } = params;
     let patience = timeout_ms.map_or(WAIT, Duration::from_millis).min(LONGEST_WAIT);
-    let ended = tokio::time::timeout(patience, asked.gateway.runs.ended(&run_id)).await;
+    let ended = tokio::time::timeout(patience, context.services.runs.ended(&run_id)).await;
     let status = ended.map_or("timeout", name).to_owned();
     WaitResult { run_id, status }
 }

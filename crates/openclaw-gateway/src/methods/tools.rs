@@ -18,25 +18,23 @@ use openclaw_tools::{
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::chat::service;
-use super::history::text_part;
-use super::mcp::{MAX_TOKEN, telling};
 use super::{Reply, RequestContext};
 use crate::lent::ToolRecipient;
-use crate::manage;
+use crate::mcp::{MANAGE_TOOL, MAX_TOKEN, with_progress};
+use crate::sessions::text_part;
 
 /// Names of built-in tools that may not always be present.
-const OWN: [&str; 3] = [SEARCH_TOOL, manage::NAME, RESOURCE_TOOL];
+const OWN: [&str; 3] = [SEARCH_TOOL, MANAGE_TOOL, RESOURCE_TOOL];
 
 pub(super) async fn set_extra(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: SetExtraToolsParams,
 ) -> Reply<SetExtraToolsResult> {
-    let key = asked.session(&params.session_key, None)?;
-    let service = service(asked, &key, None).await?;
-    let (session, lender) = (key.as_str(), asked.caller.id);
-    asked.caller.follow(session);
-    let servers = asked.gateway.fleet.agent(service.config.id.as_str());
+    let key = context.session(&params.session_key, None)?;
+    let agent = context.services.sessions.agent_of(&key, None).await?;
+    let session = key.as_str();
+    context.caller.follow(session);
+    let servers = context.services.servers.agent(&agent.config.id);
     let catalogue = servers.map(|tools| tools.catalogue());
     // Including tools that the agent may not use: a tool with the same name would be taken for
     // them.
@@ -44,40 +42,44 @@ pub(super) async fn set_extra(
         OWN.contains(&name)
             || Native::ALL.iter().any(|native| native.name() == name)
             || catalogue.as_ref().is_some_and(|catalogue| catalogue.get(name).is_some())
-            || service.tools.find(name).is_some()
+            || agent.tools.find(name).is_some()
     };
-    let borrower = ToolRecipient { policy: &service.policy, is_taken: &is_taken };
-    let tools = asked.gateway.lent.lend(session, lender, &params.tools, &borrower)?;
+    let recipient = ToolRecipient { policy: &agent.policy, is_taken: &is_taken };
+    let lent = &context.services.lent;
+    let tools = lent.lend(session, context.caller.id(), &params.tools, &recipient)?;
     Ok(SetExtraToolsResult { ok: true, tools })
 }
 
 pub(super) fn invoke_result(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: InvokeResultParams,
 ) -> Reply<InvokeResultReceived> {
-    asked.gateway.lent.answered(asked.caller.id, params)?;
+    context.services.lent.answered(context.caller.id(), params)?;
     Ok(InvokeResultReceived { ok: true })
 }
 
 pub(super) fn invoke_progress(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: &InvokeProgressParams,
 ) -> Reply<InvokeResultReceived> {
-    asked.gateway.lent.progressed(asked.caller.id, params)?;
+    context.services.lent.progressed(context.caller.id(), params)?;
     Ok(InvokeResultReceived { ok: true })
 }
 
-pub(super) fn catalog(asked: &RequestContext<'_>, params: &CatalogParams) -> Reply<CatalogResult> {
-    let service = asked.agent(params.agent_id.as_deref())?;
-    let agent_id = service.config.id.to_string();
-    let servers = asked.gateway.fleet.agent(&agent_id);
+pub(super) fn catalog(
+    context: &RequestContext<'_>,
+    params: &CatalogParams,
+) -> Reply<CatalogResult> {
+    let agent = context.services.agents.agent(params.agent_id.as_deref())?;
+    let agent_id = agent.config.id.to_string();
+    let servers = context.services.servers.agent(&agent.config.id);
     let catalogue = servers.map(|tools| tools.catalogue());
     let server_of = |name: &str| {
         let tool = catalogue.as_ref()?.get(name)?;
         Some(tool.server().name().to_string())
     };
     let mut groups: Vec<Group> = Vec::new();
-    for tool in service.tools.tools() {
+    for tool in agent.tools.tools() {
         let spec = tool.spec();
         let server = server_of(spec.name.as_str());
         let source = if server.is_some() { Source::Plugin } else { Source::Core };
@@ -113,12 +115,12 @@ pub(super) fn catalog(asked: &RequestContext<'_>, params: &CatalogParams) -> Rep
 
 /// The tools of a session's agent, in the groups of built-in tools and of MCP servers.
 pub(super) fn effective(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: &EffectiveParams,
 ) -> Reply<EffectiveResult> {
     let agent_id = params.agent_id.as_deref().or(keys::agent_of(&params.session_key));
     let agent_id = agent_id.map(ToOwned::to_owned);
-    let catalog = catalog(asked, &CatalogParams { agent_id, include_plugins: None })?;
+    let catalog = catalog(context, &CatalogParams { agent_id, include_plugins: None })?;
     let group = |id: &str, label: &str, source: Source| EffectiveGroup {
         id: id.to_owned(),
         label: label.to_owned(),
@@ -155,25 +157,28 @@ fn risk(effect: ToolEffect) -> Risk {
 /// A caller that may approve calls and confirms has approved this one; any other call must not need
 /// approval, or is not made.
 pub(super) async fn invoke(
-    asked: &RequestContext<'_>,
+    context: &RequestContext<'_>,
     params: InvokeParams,
 ) -> Reply<InvokeResult> {
-    if params.confirm == Some(true) && !asked.caller.decides() {
+    if params.confirm == Some(true) && !context.caller.decides() {
         let scope = Scope::Approvals.name().unwrap_or_default();
         return Err(ErrorShape::missing_scope("confirm", scope));
     }
-    let service = asked.agent(params.agent_id.as_deref())?;
-    let service = asked.in_folder(service, params.workspace.as_deref())?;
+    let agents = &context.services.agents;
+    let agent = agents.agent(params.agent_id.as_deref())?;
+    let scopes = &context.caller.caller().scopes;
+    let agent = agents.in_folder(agent, params.workspace.as_deref(), scopes)?;
     let session = params.session_key.as_deref();
-    let session = session.map(|key| asked.session(key, params.agent_id.as_deref())).transpose()?;
+    let session =
+        session.map(|key| context.session(key, params.agent_id.as_deref())).transpose()?;
     let is_confirmed = params.confirm == Some(true);
     let arguments =
         params.args.unwrap_or_else(|| RawValue::from_string("{}".to_owned()).unwrap_or_default());
-    let who = asked.caller.name();
+    let who = context.caller.name();
     let session = session.as_ref().map(SessionKey::as_str);
     if let Some(session) = session {
         // So that the caller can answer elicitations of the server.
-        asked.caller.follow(session);
+        context.caller.follow(session);
     }
     let consent = match is_confirmed {
         true => Consent::Caller { seen: None, approves_change: false },
@@ -182,8 +187,8 @@ pub(super) async fn invoke(
     // The progress of the call is sent to the caller with the key of its request.
     let token = params.idempotency_key.as_deref().filter(|key| key.len() <= MAX_TOKEN);
     let (watcher, progress) = ProgressWatcher::channel();
-    let context = CallContext {
-        agent: Some(service.config.id.as_str()),
+    let call_context = CallContext {
+        agent: Some(agent.config.id.as_str()),
         session,
         who: &who,
         consent,
@@ -193,19 +198,19 @@ pub(super) async fn invoke(
             ..CallOptions::default()
         },
         begun: None,
-        trace: asked.trace.as_ref(),
+        trace: context.trace.as_ref(),
     };
     let call = Call::new(&params.name, &*arguments);
-    let pipeline = asked.gateway.fleet.pipeline();
-    let calling = Box::pin(pipeline.call(&*service.tools, call, &context));
+    let pipeline = agents.fleet().pipeline();
+    let calling = Box::pin(pipeline.call(&*agent.tools, call, &call_context));
     let outcome = match token {
-        Some(token) => telling(asked.caller, token, progress, calling).await,
+        Some(token) => with_progress(context.caller, token, progress, calling).await,
         None => calling.await,
     };
     let refused = outcome.details.refused;
     if refused == Some(RefusedBy::UnknownTool) {
         let name: String = params.name.chars().take(64).collect();
-        let near = did_you_mean(&*service.tools, &params.name);
+        let near = did_you_mean(&*agent.tools, &params.name);
         return Err(ErrorShape::invalid(format!("unknown tool `{name}`.{near}")));
     }
     let requires_approval = matches!(refused, Some(RefusedBy::NobodyToAsk | RefusedBy::Changed));

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use openclaw_config::{SamplingRule, SamplingSettings, Transport};
 use openclaw_mcp_client::host::SamplingRequest;
 
-use crate::agents::AgentRuntime;
-use crate::gateway::Gateway;
+use crate::agents::{AgentRuntime, Agents};
 
 /// A server that sends a sampling request, and the agent it is sent for.
 pub(super) struct SamplingContext {
@@ -23,17 +22,17 @@ impl SamplingContext {
     /// Uses the agent of the newest call in progress. The request does not tell which call it
     /// belongs to, so the strictest rule of all calls applies. Outside a call, the first agent that
     /// uses the server is used.
-    pub(super) fn find(gateway: &Gateway, request: &SamplingRequest) -> Option<Self> {
-        let active = gateway.active.load();
+    pub(super) fn find(agents: &Agents, request: &SamplingRequest) -> Option<Self> {
+        let active = agents.active();
         let server = request.server.as_str();
         let of_agent = |id: &str| {
             let agent = Arc::clone(active.agent(id)?);
-            let (sampling, identity) = gateway.fleet.agent(id)?.sampling(server)?;
+            let (sampling, identity) = agents.fleet().agent(id)?.sampling(server)?;
             Some((agent, sampling, identity))
         };
         let Some(newest) = request.calls.first() else {
-            let agents = active.config.agents.iter().map(|agent| agent.id.as_str());
-            let mut users = agents.filter(|id| request.agents.iter().any(|user| user == id));
+            let ids = active.config.agents.iter().map(|agent| agent.id.as_str());
+            let mut users = ids.filter(|id| request.agents.iter().any(|user| user == id));
             let (agent, sampling, identity) = users.find_map(of_agent)?;
             let (server, session) = (server.to_owned(), None);
             return Some(Self { server, agent, session, sampling, identity });

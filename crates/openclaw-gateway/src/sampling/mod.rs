@@ -24,7 +24,9 @@ use openclaw_mcp_client::host::{Sampler, SamplingRequest};
 use openclaw_tools::audit::Audit;
 use serde_json::Value;
 
-use crate::gateway::Gateway;
+use crate::agents::Agents;
+use crate::approvals::Approvals;
+use crate::callers::Callers;
 use allowed::Allowed;
 use context::SamplingContext;
 use limits::{RecordedRejections, SamplingLimits};
@@ -35,35 +37,29 @@ use refusal::SamplingRefusal;
 /// The method name, as used in the audit log and in questions.
 pub(crate) const METHOD: &str = "sampling/createMessage";
 
-/// State kept between requests until the gateway stops.
+/// Answers sampling requests with the models of the gateway's agents.
 #[derive(Debug)]
-pub(crate) struct SamplingState {
+pub(crate) struct AgentSampler {
+    /// Weak: they own the servers that send the requests.
+    agents: Weak<Agents>,
+    approvals: Arc<Approvals>,
+    callers: Arc<Callers>,
     audit: Audit,
     limits: SamplingLimits,
     rejections: RecordedRejections,
+    /// Kept until the gateway stops.
     allowed: Allowed,
 }
 
-impl SamplingState {
-    pub(crate) fn new(audit: Audit) -> Self {
-        let (limits, rejections) = (SamplingLimits::default(), RecordedRejections::default());
-        Self { audit, limits, rejections, allowed: Allowed::default() }
-    }
-}
-
-/// Answers sampling requests with the models of the gateway's agents.
-#[derive(Debug)]
-pub(crate) struct AgentModels(pub(crate) Weak<Gateway>);
-
-impl Sampler for AgentModels {
+impl Sampler for AgentSampler {
     fn create_message(&self, request: SamplingRequest) -> BoxFuture<'_, Result<Value, String>> {
         Box::pin(async move {
-            let Some(gateway) = self.0.upgrade() else {
+            let Some(agents) = self.agents.upgrade() else {
                 return Err("the gateway is starting or stopping".to_owned());
             };
-            let mut record = SamplingRecord::new(&gateway.sampling.audit, &request);
-            let answer = answer(&gateway, &request, &mut record).await;
-            match answer.is_ok() || gateway.sampling.rejections.check(&request.server) {
+            let mut record = SamplingRecord::new(&self.audit, &request);
+            let answer = self.answer(&agents, &request, &mut record).await;
+            match answer.is_ok() || self.rejections.check(&request.server) {
                 true => record.finish(&answer),
                 false => record.omit(),
             }
@@ -72,29 +68,49 @@ impl Sampler for AgentModels {
     }
 }
 
-async fn answer(
-    gateway: &Arc<Gateway>,
-    request: &SamplingRequest,
-    record: &mut SamplingRecord,
-) -> Result<Value, SamplingRefusal> {
-    let context = SamplingContext::find(gateway, request).ok_or(SamplingRefusal::NotAllowed)?;
-    record.concerns(&context);
-    let rule = match gateway.sampling.allowed.contains(&context) {
-        true if context.sampling.allow == SamplingRule::Ask => SamplingRule::Always,
-        _ => context.sampling.allow,
-    };
-    if rule == SamplingRule::Never {
-        return Err(SamplingRefusal::NotAllowed);
-    }
-    let params = Params::read(&request.params).map_err(SamplingRefusal::Invalid)?;
-    gateway.sampling.limits.check(&context)?;
-    if rule == SamplingRule::Ask {
-        // Outside a session, no user expects the question.
-        let Some(session) = &context.session else { return Err(SamplingRefusal::Unasked) };
-        if !gateway.callers.has_decider(session) {
-            return Err(SamplingRefusal::Unanswered);
+impl AgentSampler {
+    pub(crate) fn new(
+        agents: Weak<Agents>,
+        approvals: Arc<Approvals>,
+        callers: Arc<Callers>,
+        audit: Audit,
+    ) -> Self {
+        Self {
+            agents,
+            approvals,
+            callers,
+            audit,
+            limits: SamplingLimits::default(),
+            rejections: RecordedRejections::default(),
+            allowed: Allowed::default(),
         }
-        permission::ask(gateway, &context, &params).await?;
     }
-    model::complete(&context, &params).await
+
+    async fn answer(
+        &self,
+        agents: &Agents,
+        request: &SamplingRequest,
+        record: &mut SamplingRecord,
+    ) -> Result<Value, SamplingRefusal> {
+        let context = SamplingContext::find(agents, request).ok_or(SamplingRefusal::NotAllowed)?;
+        record.concerns(&context);
+        let rule = match self.allowed.contains(&context) {
+            true if context.sampling.allow == SamplingRule::Ask => SamplingRule::Always,
+            _ => context.sampling.allow,
+        };
+        if rule == SamplingRule::Never {
+            return Err(SamplingRefusal::NotAllowed);
+        }
+        let params = Params::read(&request.params).map_err(SamplingRefusal::Invalid)?;
+        self.limits.check(&context)?;
+        if rule == SamplingRule::Ask {
+            // Outside a session, no user expects the question.
+            let Some(session) = &context.session else { return Err(SamplingRefusal::Unasked) };
+            if !self.callers.has_decider(session) {
+                return Err(SamplingRefusal::Unanswered);
+            }
+            permission::ask(&self.approvals, &self.allowed, &context, &params).await?;
+        }
+        model::complete(&context, &params).await
+    }
 }

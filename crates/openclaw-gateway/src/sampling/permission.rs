@@ -1,23 +1,21 @@
-//! Asks the user to approve a sampling request: sent to the callers that approve calls, as a
-//! question of its own kind.
+//! Asks the user to approve a sampling request: sent to the callers that approve calls, as an approval
+//! of its own kind.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line, excerpt};
 use openclaw_mcp_client::host::PATIENCE;
-use openclaw_protocol::approvals::{
-    AlwaysChoice, Approval, ApprovalKind, Decision, ResolvedReason, Severity,
-};
+use openclaw_protocol::approvals::{AlwaysChoice, Approval, ApprovalKind, Decision, Severity};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
+use super::allowed::Allowed;
 use super::context::SamplingContext;
 use super::params::{Params, SampledMessage, SamplingPart, SamplingResult};
 use super::refusal::SamplingRefusal;
 use super::{METHOD, model};
-use crate::gateway::{Gateway, now_ms};
-use crate::questions::PendingQuestion;
+use crate::approvals::Approvals;
+use crate::clock::now_ms;
 
 /// Maximum number of sampling requests waiting for approval.
 const MAX_WAITING: usize = 8;
@@ -26,43 +24,42 @@ const MAX_SHOWN: usize = 64 * 1024;
 /// The engine times out this much later, so that the timeout is reported here first.
 const MARGIN: Duration = Duration::from_secs(5);
 
-/// Asks the connected approvers. Dropping the future withdraws the question.
+/// Asks the connected approvers. Dropping the future withdraws the request.
 pub(super) async fn ask(
-    gateway: &Arc<Gateway>,
+    approvals: &Approvals,
+    allowed: &Allowed,
     context: &SamplingContext,
     params: &Params,
 ) -> Result<(), SamplingRefusal> {
-    let waiting = gateway.questions.list();
+    let waiting = approvals.list();
     if waiting.iter().filter(|it| it.kind == ApprovalKind::Sampling).count() >= MAX_WAITING {
         return Err(SamplingRefusal::TooManyWait);
     }
-    let patience = context.agent.config.approval.timeout.min(PATIENCE.saturating_sub(MARGIN));
-    let asked = question(gateway, context, params, patience).await;
-    let id = asked.id.clone();
+    let timeout = context.agent.config.approval.timeout.min(PATIENCE.saturating_sub(MARGIN));
+    let approval = approval(approvals, context, params, timeout).await;
     // Register first: the answer may arrive immediately.
-    let answered = gateway.questions.open(id.clone(), asked.clone());
-    let mut pending = PendingQuestion::of(gateway, &asked);
-    if !pending.is_told(&asked) {
+    let (mut pending, decided) = approvals.open(&approval);
+    if !pending.send(&approval) {
         return Err(SamplingRefusal::Unanswered);
     }
     let answered = async {
         tokio::select! {
             biased;
-            decided = answered => decided.ok().map(|decided| decided.decision),
+            decided = decided => decided.ok().map(|decided| decided.decision),
             () = pending.undecided() => None,
         }
     };
-    let Ok(decision) = tokio::time::timeout(patience, answered).await else {
-        pending.reason = ResolvedReason::Expired;
+    let Ok(decision) = tokio::time::timeout(timeout, answered).await else {
+        pending.expired();
         return Err(SamplingRefusal::Unanswered);
     };
     let decision = decision.ok_or(SamplingRefusal::Unanswered)?;
-    (pending.reason, pending.decision) = (ResolvedReason::User, Some(decision));
+    pending.decided(decision);
     match decision {
         Decision::AllowOnce => Ok(()),
         Decision::AllowAlways => {
-            gateway.sampling.allowed.add(context);
-            others_too(gateway, context, &id);
+            allowed.add(context);
+            allow_others(approvals, context, &approval.id);
             Ok(())
         }
         Decision::Deny => Err(SamplingRefusal::Rejected),
@@ -70,30 +67,30 @@ pub(super) async fn ask(
 }
 
 /// Answers the server's other pending requests when it was allowed permanently.
-fn others_too(gateway: &Gateway, context: &SamplingContext, answered: &str) {
+fn allow_others(approvals: &Approvals, context: &SamplingContext, answered: &str) {
     let is_other = |it: &Approval| {
         it.kind == ApprovalKind::Sampling
             && it.id != answered
             && it.server.as_deref() == Some(context.server.as_str())
             && it.agent_id.as_deref() == Some(context.agent_id())
     };
-    for other in gateway.questions.list().into_iter().filter(is_other) {
+    for other in approvals.list().into_iter().filter(is_other) {
         // It may have been answered meanwhile.
-        let _ = gateway.questions.decide(&other.id, Decision::AllowOnce.into());
+        let _ = approvals.decide(&other.id, Decision::AllowOnce.into());
     }
 }
 
-/// The question, with everything the server wants to send, sanitized.
-async fn question(
-    gateway: &Gateway,
+/// The request, with everything the server wants to send, sanitized.
+async fn approval(
+    approvals: &Approvals,
     context: &SamplingContext,
     params: &Params,
-    patience: Duration,
+    timeout: Duration,
 ) -> Approval {
     let (server, now) = (&context.server, now_ms());
-    let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+    let timeout = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
     Approval {
-        id: format!("sampling-{server}-{now}-{}", gateway.questions.number()),
+        id: format!("sampling-{server}-{now}-{}", approvals.number()),
         kind: ApprovalKind::Sampling,
         agent_id: Some(context.agent_id().to_owned()),
         session_key: context.session.clone(),
@@ -112,14 +109,14 @@ async fn question(
             words: format!(
                 "always allow MCP server {server} to use the model of agent {}, until {} exits",
                 context.agent_id(),
-                gateway.process_name()
+                approvals.process_name()
             ),
             for_session: false,
         }],
         changes: Vec::new(),
-        whole: gateway.shows_questions(),
+        whole: approvals.shown_in_full(),
         created_at_ms: now,
-        expires_at_ms: now.saturating_add(patience),
+        expires_at_ms: now.saturating_add(timeout),
     }
 }
 

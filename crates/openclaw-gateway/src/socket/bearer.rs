@@ -7,9 +7,9 @@ use openclaw_secrets::SecretString;
 use serde_json::json;
 
 use super::access::is_same_machine;
+use super::connection_info::ConnectionInfo;
 use super::handshake::{Rejection, check_token};
 use super::listener::Gate;
-use super::request_info::RequestInfo;
 
 /// Where programs try to register for a login (RFC 7591) when a token is missing.
 pub(super) const REGISTER: &str = "/register";
@@ -36,24 +36,24 @@ fn shown(headers: &HeaderMap) -> Option<&str> {
 
 /// Whether the request has our own token and comes from this machine, where it is accepted whatever
 /// others have tried. The usual case, for which nothing is copied or looked up.
-fn is_own(headers: &HeaderMap, visit: &RequestInfo, gate: &Gate) -> bool {
+fn is_own(headers: &HeaderMap, connection: &ConnectionInfo, gate: &Gate) -> bool {
     let own = gate.options.token.as_ref().filter(|own| !own.is_empty());
     own.zip(shown(headers)).is_some_and(|(own, shown)| own.is(shown))
-        && is_same_machine(visit.peer.remote.ip(), visit.peer.local)
+        && is_same_machine(connection.peer.remote.ip(), connection.peer.local)
 }
 
 /// Returns whoever has the bearer token, if they have this scope.
 pub(super) fn authenticate(
     headers: &HeaderMap,
-    visit: &RequestInfo,
+    connection: &ConnectionInfo,
     gate: &Gate,
     scope: Scope,
 ) -> Result<Principal, Box<Response>> {
-    if is_own(headers, visit, gate) {
+    if is_own(headers, connection, gate) {
         return Ok(Principal::Operator);
     }
     let token = bearer(headers);
-    let principal = check_token(token.as_ref(), visit.peer, &gate.options, &gate.attempts);
+    let principal = check_token(token.as_ref(), connection.peer, &gate.options, &gate.attempts);
     let principal = principal.map_err(|Rejection { error, .. }| {
         let status = match error.code == ErrorCode::Unavailable {
             true => StatusCode::TOO_MANY_REQUESTS,
@@ -62,9 +62,9 @@ pub(super) fn authenticate(
         if status != StatusCode::UNAUTHORIZED {
             return Box::new((status, error.message).into_response());
         }
-        let words = format!("{}; {}", error.message, how(scope));
-        let challenge = format!("Bearer error=\"invalid_token\", error_description=\"{words}\"");
-        let mut response = (status, words).into_response();
+        let message = format!("{}; {}", error.message, how(scope));
+        let challenge = format!("Bearer error=\"invalid_token\", error_description=\"{message}\"");
+        let mut response = (status, message).into_response();
         let challenge = HeaderValue::from_str(&challenge);
         let challenge = challenge.unwrap_or_else(|_| HeaderValue::from_static("Bearer"));
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
@@ -73,8 +73,8 @@ pub(super) fn authenticate(
     if principal.has(scope) {
         return Ok(principal);
     }
-    let words = format!("the token lacks the scope `{}`", scope.name().unwrap_or_default());
-    Err(Box::new((StatusCode::FORBIDDEN, words).into_response()))
+    let message = format!("the token lacks the scope `{}`", scope.name().unwrap_or_default());
+    Err(Box::new((StatusCode::FORBIDDEN, message).into_response()))
 }
 
 /// Rejects a registration. Programs without a token attempt one after a 401, and show its error instead of

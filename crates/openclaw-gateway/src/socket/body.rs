@@ -7,7 +7,7 @@ use axum::body::{Body, Bytes};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use openclaw_mcp_server::hub::http::HubBody;
 
-use super::request_info::OpenRequest;
+use super::connection_info::OpenRequest;
 
 /// The body of a response.
 #[derive(Debug)]

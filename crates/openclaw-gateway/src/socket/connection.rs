@@ -20,9 +20,10 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet, unconstrained};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 
-use super::handshake::{Admitted, now_ms};
+use super::handshake::Admitted;
 use super::listener::Ending;
 use super::{EarlyResponse, Endpoint, RequestOptions, SocketLimits};
+use crate::clock::now_ms;
 use crate::tokens::TokenInUse;
 
 /// Timeout for closing a connection.
@@ -355,8 +356,9 @@ async fn answer(
         };
     }
     let (size, most) = (text.len() / 1024, most / 1024);
-    let words = format!("the response has {size} KB; at most {most} KB are allowed, request less");
-    let error = ErrorShape { retryable: None, ..ErrorShape::unavailable(words) };
+    let message =
+        format!("the response has {size} KB; at most {most} KB are allowed, request less");
+    let error = ErrorShape { retryable: None, ..ErrorShape::unavailable(message) };
     let text = response(&id, &method, Err(&error));
     Answered { id, method, text, memory: budget.permit() }
 }

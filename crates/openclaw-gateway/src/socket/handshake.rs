@@ -2,7 +2,6 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use openclaw_budget::ByteBudget;
 use openclaw_protocol::connect::{
@@ -22,6 +21,7 @@ use super::access::{grant, is_same_machine};
 use super::attempts::TokenAttempts;
 use super::listener::Gate;
 use super::{Caller, CallerService, Endpoint, ListenOptions};
+use crate::clock::now_ms;
 use crate::tokens::{StoredToken, TokenInUse};
 
 /// Why a connection is rejected.
@@ -66,7 +66,7 @@ pub(super) async fn greet(
     socket: &mut Socket,
     peer: Peer,
     gate: &Gate,
-    desk: &dyn CallerService,
+    service: &dyn CallerService,
 ) -> Result<Admitted, HandshakeRefusal> {
     let Gate { options, attempts, budgets } = gate;
     let connection = random_hex();
@@ -86,8 +86,8 @@ pub(super) async fn greet(
     drop(text);
     let caller = admit(&method, params.as_deref(), peer, connection, options, attempts);
     let welcomed = caller.and_then(|(caller, principal)| {
-        let (hello, surface) = welcome(caller, options, desk)?;
-        let token = TokenInUse::of(options.tokens.as_ref(), &principal);
+        let (hello, surface) = welcome(caller, options, service)?;
+        let token = TokenInUse::new(options.tokens.as_ref(), &principal);
         Ok((hello, Admitted { surface, token, budget: budgets.of(&principal) }))
     });
     match welcomed {
@@ -134,10 +134,10 @@ fn admit(
         .map_err(|error| Rejection::new(error, "invalid connect params"))?;
     if !(params.min_protocol..=params.max_protocol).contains(&PROTOCOL_VERSION) {
         let (from, to) = (params.min_protocol, params.max_protocol);
-        let words = format!(
+        let message = format!(
             "protocol mismatch: the gateway uses version {PROTOCOL_VERSION}, the client {from} to {to}"
         );
-        let error = ErrorShape::invalid(words).with_details(&json!({
+        let error = ErrorShape::invalid(message).with_details(&json!({
             "code": detail::PROTOCOL_MISMATCH,
             "clientMinProtocol": params.min_protocol,
             "clientMaxProtocol": params.max_protocol,
@@ -184,9 +184,9 @@ pub(super) fn check_token(
         // others.
         && !(principal.is_some() && is_local)
     {
-        let words = format!("too many wrong tokens; retry in {} s", wait.as_secs() + 1);
+        let message = format!("too many wrong tokens; retry in {} s", wait.as_secs() + 1);
         let mut error =
-            ErrorShape::new(ErrorCode::Unavailable, words).with_detail(detail::AUTH_RATE_LIMITED);
+            ErrorShape::new(ErrorCode::Unavailable, message).with_detail(detail::AUTH_RATE_LIMITED);
         error.retryable = Some(true);
         error.retry_after_ms = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
         return Err(Rejection::new(error, "too many wrong tokens"));
@@ -217,9 +217,9 @@ pub(super) fn check_token(
 fn welcome(
     caller: Caller,
     options: &ListenOptions,
-    desk: &dyn CallerService,
+    service: &dyn CallerService,
 ) -> Result<(Box<RawValue>, Arc<dyn Endpoint>), Rejection> {
-    let greeting = desk.hello(&caller);
+    let greeting = service.hello(&caller);
     let limits = &options.limits;
     let hello = HelloOk {
         kind: HelloKind::HelloOk,
@@ -246,7 +246,7 @@ fn welcome(
     let hello = to_raw_value(&hello).map_err(|error| {
         Rejection::new(ErrorShape::unavailable(error.to_string()), "internal error")
     })?;
-    let surface = desk.open(caller).map_err(|error| Rejection::new(error, "refused"))?;
+    let surface = service.open(caller).map_err(|error| Rejection::new(error, "refused"))?;
     Ok((hello, surface))
 }
 
@@ -268,10 +268,4 @@ pub(crate) fn random_hex() -> String {
         bytes = u128::from(now_ms()).to_be_bytes();
     }
     format!("{:032x}", u128::from_be_bytes(bytes))
-}
-
-/// Milliseconds since the Unix epoch.
-pub(super) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

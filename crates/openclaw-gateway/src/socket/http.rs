@@ -19,8 +19,8 @@ use serde_json::json;
 use tungstenite::handshake::derive_accept_key;
 
 use super::body::ResponseBody;
+use super::connection_info::{ConnectionInfo, Upgrade};
 use super::listener::Gate;
-use super::request_info::{RequestInfo, Upgrade};
 use super::{CallerService, bearer, hub, metrics, origin, pages};
 use crate::client_metadata;
 
@@ -31,14 +31,14 @@ const FORBIDDEN: &str = "forbidden: `Host` or `Origin` is not allowed (`gateway.
 
 /// All routes.
 pub(super) struct Routes {
-    desk: Arc<dyn CallerService>,
+    service: Arc<dyn CallerService>,
     gate: Arc<Gate>,
     /// Those besides the hub.
     router: TowerToHyperService<Router>,
 }
 
 impl Routes {
-    pub(super) fn new(desk: Arc<dyn CallerService>, gate: Arc<Gate>) -> Self {
+    pub(super) fn new(service: Arc<dyn CallerService>, gate: Arc<Gate>) -> Self {
         let router = Router::new()
             .route("/", get(page_or_upgrade))
             .route("/ws", get(upgrade))
@@ -49,8 +49,8 @@ impl Routes {
             .route(bearer::REGISTER, post(bearer::no_registration))
             .fallback(pages::serve)
             .layer(Extension(Arc::clone(&gate)))
-            .with_state(Arc::clone(&desk));
-        Self { desk, gate, router: TowerToHyperService::new(router) }
+            .with_state(Arc::clone(&service));
+        Self { service, gate, router: TowerToHyperService::new(router) }
     }
 
     /// Handles a request: checks host and origin before anything else, and adds the security headers
@@ -58,18 +58,18 @@ impl Routes {
     pub(super) async fn respond(
         &self,
         request: Request<Incoming>,
-        visit: &RequestInfo,
+        connection: &ConnectionInfo,
     ) -> Response<ResponseBody> {
         // Read for every request: the configuration may have changed.
-        let allowed = || self.desk.allowed_origins();
+        let allowed = || self.service.allowed_origins();
         let (target, headers) = (request.uri(), request.headers());
-        let mut response = if !origin::is_allowed(target, headers, visit.peer.local, allowed) {
+        let mut response = if !origin::is_allowed(target, headers, connection.peer.local, allowed) {
             (StatusCode::FORBIDDEN, FORBIDDEN).into_response().map(ResponseBody::from)
         } else if target.path() == hub::PATH {
-            hub::handle(&*self.desk, &self.gate, visit, request).await
+            hub::handle(&*self.service, &self.gate, connection, request).await
         } else {
             // Boxed: the future would enlarge that of a call.
-            Box::pin(self.other(request, visit)).await
+            Box::pin(self.other(request, connection)).await
         };
         add_security_headers(response.headers_mut());
         response
@@ -78,9 +78,9 @@ impl Routes {
     async fn other(
         &self,
         mut request: Request<Incoming>,
-        visit: &RequestInfo,
+        connection: &ConnectionInfo,
     ) -> Response<ResponseBody> {
-        request.extensions_mut().insert(visit.clone());
+        request.extensions_mut().insert(connection.clone());
         match self.router.call(request.map(Body::new)).await {
             Ok(response) => response.map(ResponseBody::from),
             Err(never) => match never {},
@@ -88,14 +88,14 @@ impl Routes {
     }
 }
 
-async fn ready(State(desk): State<Arc<dyn CallerService>>) -> Response {
-    let is_ready = desk.is_ready();
+async fn ready(State(service): State<Arc<dyn CallerService>>) -> Response {
+    let is_ready = service.is_ready();
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(json!({ "ready": is_ready }))).into_response()
 }
 
-async fn metadata(State(desk): State<Arc<dyn CallerService>>) -> Response {
-    match desk.client_metadata() {
+async fn metadata(State(service): State<Arc<dyn CallerService>>) -> Response {
+    match service.client_metadata() {
         Some(metadata) => {
             ([(header::CACHE_CONTROL, METADATA_CACHE)], Json(metadata)).into_response()
         }
@@ -117,20 +117,20 @@ fn is_upgrade(headers: &HeaderMap) -> bool {
 
 /// The address of the WebSocket is also that of the Control UI.
 async fn page_or_upgrade(
-    desk: State<Arc<dyn CallerService>>,
-    visit: Extension<RequestInfo>,
+    service: State<Arc<dyn CallerService>>,
+    connection: Extension<ConnectionInfo>,
     method: Method,
     target: Uri,
     headers: HeaderMap,
 ) -> Response {
     if is_upgrade(&headers) {
-        return upgrade(visit, headers).await;
+        return upgrade(connection, headers).await;
     }
-    pages::serve(desk, method, target, headers).await
+    pages::serve(service, method, target, headers).await
 }
 
 /// The handshake of RFC 6455, section 4.2. A request without an upgrade gets 404.
-async fn upgrade(Extension(visit): Extension<RequestInfo>, headers: HeaderMap) -> Response {
+async fn upgrade(Extension(connection): Extension<ConnectionInfo>, headers: HeaderMap) -> Response {
     if !is_upgrade(&headers) {
         return StatusCode::NOT_FOUND.into_response();
     }
@@ -139,7 +139,7 @@ async fn upgrade(Extension(visit): Extension<RequestInfo>, headers: HeaderMap) -
         let version = [(header::SEC_WEBSOCKET_VERSION, "13")];
         return (StatusCode::BAD_REQUEST, version).into_response();
     };
-    visit.upgrade_to(Upgrade::WebSocket);
+    connection.upgrade_to(Upgrade::WebSocket);
     let headers = [
         (header::CONNECTION, "upgrade".to_owned()),
         (header::UPGRADE, "websocket".to_owned()),

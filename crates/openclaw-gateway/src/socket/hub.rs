@@ -15,8 +15,8 @@ use tokio::time::sleep;
 use super::CallerService;
 use super::bearer::authenticate;
 use super::body::ResponseBody;
+use super::connection_info::{ConnectionInfo, Upgrade};
 use super::listener::{Ending, Gate};
-use super::request_info::{RequestInfo, Upgrade};
 use crate::tokens::TokenInUse;
 
 /// The path of the hub.
@@ -34,18 +34,18 @@ pub(super) struct LineClient {
 
 /// Handles a request to [`PATH`]. `Host` and `Origin` were checked.
 pub(super) async fn handle(
-    desk: &dyn CallerService,
+    service: &dyn CallerService,
     gate: &Gate,
-    visit: &RequestInfo,
+    connection: &ConnectionInfo,
     request: Request<Incoming>,
 ) -> Response<ResponseBody> {
-    let Some((hub, http)) = desk.hub() else { return respond(StatusCode::NOT_FOUND) };
-    let principal = match authenticate(request.headers(), visit, gate, Method::ToolsInvoke.scope())
-    {
-        Ok(principal) => principal,
-        Err(response) => return response.map(ResponseBody::from),
-    };
-    visit.is_authenticated();
+    let Some((hub, http)) = service.hub() else { return respond(StatusCode::NOT_FOUND) };
+    let principal =
+        match authenticate(request.headers(), connection, gate, Method::ToolsInvoke.scope()) {
+            Ok(principal) => principal,
+            Err(response) => return response.map(ResponseBody::from),
+        };
+    connection.is_authenticated();
     let wants_lines = request.headers().get(header::UPGRADE).is_some_and(|it| it == LINES);
     if !wants_lines {
         let caller = HubCaller { budget: gate.budgets.of(&principal), principal };
@@ -59,9 +59,9 @@ pub(super) async fn handle(
     if let Err(error) = hub.check(&options) {
         return respond((StatusCode::BAD_REQUEST, error.to_string()));
     }
-    let token = TokenInUse::of(gate.options.tokens.as_ref(), &principal);
+    let token = TokenInUse::new(gate.options.tokens.as_ref(), &principal);
     let caller = HubCaller { budget: gate.budgets.of(&principal), principal };
-    visit.upgrade_to(Upgrade::Lines(Box::new(LineClient { caller, options, token })));
+    connection.upgrade_to(Upgrade::Lines(Box::new(LineClient { caller, options, token })));
     let headers = [(header::CONNECTION, "upgrade"), (header::UPGRADE, LINES)];
     respond((StatusCode::SWITCHING_PROTOCOLS, headers))
 }
@@ -72,13 +72,13 @@ fn respond(response: impl IntoResponse) -> Response<ResponseBody> {
 
 /// Serves a client that sends lines, until it disconnects or its token is revoked.
 pub(super) async fn serve_lines(
-    desk: &dyn CallerService,
+    service: &dyn CallerService,
     gate: &Gate,
     stream: TcpStream,
     read: Vec<u8>,
     lines: Box<LineClient>,
 ) {
-    let Some((hub, _)) = desk.hub() else { return };
+    let Some((hub, _)) = service.hub() else { return };
     let LineClient { caller, options, mut token } = *lines;
     let (input, mut output) = stream.into_split();
     let revoked = async {
@@ -98,8 +98,8 @@ pub(super) async fn serve_lines(
 }
 
 /// Ends what belongs to tokens that were revoked, until the gateway stops.
-pub(super) async fn end_revoked(desk: &dyn CallerService, gate: &Gate, ending: &Ending) {
-    let (Some((_, http)), Some(tokens)) = (desk.hub(), &gate.options.tokens) else { return };
+pub(super) async fn end_revoked(service: &dyn CallerService, gate: &Gate, ending: &Ending) {
+    let (Some((_, http)), Some(tokens)) = (service.hub(), &gate.options.tokens) else { return };
     loop {
         tokio::select! {
             () = ending.begun() => return,

@@ -22,10 +22,10 @@ use super::access::is_same_machine;
 use super::admission::{AuthenticatedConnection, OpenConnections, UnauthenticatedConnection};
 use super::attempts::TokenAttempts;
 use super::connection::{self, GOODBYE};
+use super::connection_info::{Activity, ConnectionInfo, Upgrade};
 use super::handshake::{self, Admitted, HandshakeRefusal, Peer};
 use super::http::Routes;
 use super::hub::{self, LineClient};
-use super::request_info::{Activity, RequestInfo, Upgrade};
 use super::watched::WatchedStream;
 use super::{CallerService, ListenError, ListenOptions, MIN_REMOTE_TOKEN};
 
@@ -98,7 +98,7 @@ impl Ending {
 /// State shared by all connections.
 struct Server {
     gate: Arc<Gate>,
-    desk: Arc<dyn CallerService>,
+    service: Arc<dyn CallerService>,
     routes: Arc<Routes>,
     ending: Arc<Ending>,
 }
@@ -155,7 +155,7 @@ impl Bound {
     /// Serves all connections, including those that already wait. Must be called within a Tokio
     /// runtime.
     #[must_use]
-    pub fn serve(self, desk: Arc<dyn CallerService>) -> Listening {
+    pub fn serve(self, service: Arc<dyn CallerService>) -> Listening {
         let Self { address, listener, options } = self;
         let limits = &options.limits;
         let admission = OpenConnections::new(limits);
@@ -164,10 +164,10 @@ impl Bound {
         let budgets = ClientBudgets::new(limits.memory, limits.client_memory);
         let gate = Arc::new(Gate { options, attempts, budgets });
         let server = Arc::new(Server {
-            routes: Arc::new(Routes::new(Arc::clone(&desk), Arc::clone(&gate))),
+            routes: Arc::new(Routes::new(Arc::clone(&service), Arc::clone(&gate))),
             ending: Arc::clone(&ending),
             gate,
-            desk,
+            service,
         });
         let task = tokio::spawn(accept(listener, Arc::clone(&admission), server));
         Listening { address, ending, admission, task }
@@ -179,8 +179,8 @@ async fn accept(listener: TcpListener, admission: Arc<OpenConnections>, server: 
     let mut connections = JoinSet::new();
     let of_tokens = Arc::clone(&server);
     connections.spawn(async move {
-        let Server { desk, gate, ending, .. } = &*of_tokens;
-        hub::end_revoked(&**desk, gate, ending).await;
+        let Server { service, gate, ending, .. } = &*of_tokens;
+        hub::end_revoked(&**service, gate, ending).await;
     });
     loop {
         tokio::select! {
@@ -217,7 +217,7 @@ async fn serve(
         None => {}
         Some(Entered::Lines(guest, stream, read, lines)) => {
             tokio::select! {
-                () = hub::serve_lines(&*server.desk, &server.gate, stream, read, lines) => {}
+                () = hub::serve_lines(&*server.service, &server.gate, stream, read, lines) => {}
                 () = server.ending.begun() => {}
             }
             drop(guest);
@@ -269,8 +269,8 @@ async fn enter(
 ) -> Option<Entered> {
     let local = stream.set_nodelay(true).and_then(|()| stream.local_addr()).ok()?.ip();
     let (peer, leave) = (Peer { remote, local }, stranger.leave());
-    let visit = RequestInfo::new(peer);
-    let mut speaking = pin!(speak_http(stream, visit.clone(), &server.routes));
+    let connection = ConnectionInfo::new(peer);
+    let mut speaking = pin!(speak_http(stream, connection.clone(), &server.routes));
     let (mut stranger, mut guest) = (Some(stranger), None);
     // One timer for the connection: one for each request would cost more than reading the request.
     let mut timer = pin!(sleep_until(deadline));
@@ -281,23 +281,23 @@ async fn enter(
         tokio::select! {
             biased;
             spoken = &mut speaking => break spoken,
-            () = visit.authenticated(), if is_stranger => {
+            () = connection.authenticated(), if is_stranger => {
                 guest = Some(stranger.take()?.let_in()?);
                 timer.as_mut().reset(Instant::now() + unused);
             }
             () = &mut timer => {
-                if is_stranger || visit.is_unused_since(&mut seen) {
+                if is_stranger || connection.is_unused_since(&mut seen) {
                     return None;
                 }
                 timer.as_mut().reset(Instant::now() + unused);
             }
             () = leave.cancelled(), if is_stranger => return None,
             () = server.ending.begun(), if is_stranger => return None,
-            () = visit.idle_after(&server.ending), if !is_stranger => return None,
+            () = connection.idle_after(&server.ending), if !is_stranger => return None,
         }
     };
     let (stream, read) = spoken.ok()??;
-    match (visit.upgrade()?, stranger) {
+    match (connection.upgrade()?, stranger) {
         (Upgrade::Lines(lines), stranger) => {
             let guest = match (guest, stranger) {
                 (Some(guest), _) => guest,
@@ -309,7 +309,7 @@ async fn enter(
             stranger.upgraded();
             let limits = &server.gate.options.limits;
             let mut socket = Socket::accepted(stream, read, limits.stranger_message, limits.send);
-            let greeting = handshake::greet(&mut socket, peer, &server.gate, &*server.desk);
+            let greeting = handshake::greet(&mut socket, peer, &server.gate, &*server.service);
             let late = HandshakeRefusal::Told { code: 1008, reason: "not authenticated in time" };
             let greeted = tokio::select! {
                 () = leave.cancelled() => return None,
@@ -325,24 +325,24 @@ async fn enter(
 /// Answers HTTP requests. Returns the stream after an upgrade, with the bytes already read.
 async fn speak_http(
     stream: TcpStream,
-    visit: RequestInfo,
+    connection: ConnectionInfo,
     routes: &Arc<Routes>,
 ) -> Result<Option<(TcpStream, Vec<u8>)>, io::Error> {
-    let (routes, of_request) = (Arc::clone(routes), visit.clone());
+    let (routes, of_connection) = (Arc::clone(routes), connection.clone());
     let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let (routes, visit) = (Arc::clone(&routes), of_request.clone());
+        let (routes, connection) = (Arc::clone(&routes), of_connection.clone());
         async move {
-            let (busy, open) = (visit.busy(), visit.open());
-            let mut response = routes.respond(request, &visit).await;
+            let (busy, open) = (connection.busy(), connection.open());
+            let mut response = routes.respond(request, &connection).await;
             response.body_mut().keep_open(open);
             drop(busy);
             Ok::<_, Infallible>(response)
         }
     });
-    let connection = http1::Builder::new()
+    let served = http1::Builder::new()
         .max_buf_size(MAX_HEAD)
-        .serve_connection(WatchedStream::new(stream, visit.clone()), service)
+        .serve_connection(WatchedStream::new(stream, connection.clone()), service)
         .without_shutdown();
-    let parts = connection.await.map_err(io::Error::other)?;
-    Ok(visit.is_upgraded().then(|| (parts.io.into_inner(), parts.read_buf.to_vec())))
+    let parts = served.await.map_err(io::Error::other)?;
+    Ok(connection.is_upgraded().then(|| (parts.io.into_inner(), parts.read_buf.to_vec())))
 }

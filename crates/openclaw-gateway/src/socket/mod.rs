@@ -6,6 +6,7 @@ mod attempts;
 mod bearer;
 mod body;
 mod connection;
+mod connection_info;
 mod handshake;
 mod http;
 pub mod hub;
@@ -13,7 +14,6 @@ mod listener;
 mod metrics;
 mod origin;
 mod pages;
-mod request_info;
 mod watched;
 
 use std::fmt;

@@ -22,6 +22,8 @@ const MAX_FILE: u64 = 16 * 1024 * 1024;
 /// Maximum length of a path in a request, in bytes.
 const MAX_PATH: usize = 1_024;
 const INDEX: &str = "index.html";
+/// Below this, programs look for documents, which no page replaces.
+const WELL_KNOWN: &str = ".well-known";
 /// Shown in a browser if no folder of pages is configured.
 const NO_PAGES: &str =
     "This is an OpenClaw gateway. It has no page here: `gateway.controlUi.root` is not set.\n";
@@ -30,12 +32,12 @@ const SETTINGS: &str = "control-ui-config.json";
 
 /// Serves a file, or the index page for the address of a page inside the application.
 pub(super) async fn serve(
-    State(desk): State<Arc<dyn CallerService>>,
+    State(service): State<Arc<dyn CallerService>>,
     method: Method,
     target: Uri,
     headers: HeaderMap,
 ) -> Response {
-    let Some(root) = desk.control_ui() else {
+    let Some(root) = service.control_ui() else {
         return (StatusCode::NOT_FOUND, NO_PAGES).into_response();
     };
     if method != Method::GET && method != Method::HEAD {
@@ -48,17 +50,25 @@ pub(super) async fn serve(
         return Json(settings).into_response();
     }
     let accepts = headers.get(header::ACCEPT).and_then(|it| it.to_str().ok());
-    let is_page = accepts.is_none_or(|it| it.contains("text/html") || it.contains("*/*"));
+    let may_be_page = may_be_page(&path, accepts);
     // Files are read where blocking is allowed.
     let read = tokio::task::spawn_blocking(move || {
         let found = if path.is_empty() { None } else { read(&root, &path) };
-        let has_extension = Path::new(&path).extension().is_some();
-        found.or_else(|| (is_page && !has_extension).then(|| read(&root, INDEX))?)
+        found.or_else(|| may_be_page.then(|| read(&root, INDEX))?)
     });
     match read.await.ok().flatten() {
         Some(file) => file.response(method == Method::HEAD),
         None => StatusCode::NOT_FOUND.into_response(),
     }
+}
+
+/// Whether a path without a file may be that of a page inside the application.
+fn may_be_page(path: &str, accepts: Option<&str>) -> bool {
+    // Programs look for documents there.
+    let is_document = path.split('/').next() == Some(WELL_KNOWN);
+    let has_extension = Path::new(path).extension().is_some();
+    let takes_pages = accepts.is_none_or(|it| it.contains("text/html") || it.contains("*/*"));
+    takes_pages && !has_extension && !is_document
 }
 
 /// A file that was read.
@@ -92,8 +102,8 @@ impl Page {
 /// Reads a file of the folder. `None` if there is none, if it is outside of the folder, also by a
 /// link, or if it is too large.
 fn read(root: &Path, path: &str) -> Option<Page> {
-    let root = dunce::canonicalize(root).ok()?;
-    let file = dunce::canonicalize(root.join(relative(path)?)).ok()?;
+    let root = openclaw_files::canonical(root).ok()?;
+    let file = openclaw_files::canonical(root.join(relative(path)?)).ok()?;
     if !file.starts_with(&root) {
         return None;
     }
@@ -167,7 +177,25 @@ fn inline_scripts(html: &str) -> impl Iterator<Item = String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{policy, read, relative};
+    use super::{may_be_page, policy, read, relative};
+
+    #[test]
+    fn only_addresses_inside_the_application_are_answered_with_its_page() {
+        for accepts in [None, Some("*/*"), Some("text/html,application/xml")] {
+            for path in ["", "chat", "chat/main", "wellknown/x", "chat/.well-known"] {
+                assert!(may_be_page(path, accepts), "{path}");
+            }
+            for path in [
+                ".well-known",
+                ".well-known/oauth-protected-resource",
+                ".well-known/oauth-authorization-server/mcp",
+                "assets/gone.js",
+            ] {
+                assert!(!may_be_page(path, accepts), "{path}");
+            }
+        }
+        assert!(!may_be_page("chat", Some("application/json")));
+    }
 
     #[test]
     fn no_path_leaves_the_folder() {

@@ -8,17 +8,17 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::request_info::RequestInfo;
+use super::connection_info::ConnectionInfo;
 
 /// A stream whose writes are recorded.
 pub(super) struct WatchedStream {
     stream: TokioIo<TcpStream>,
-    visit: RequestInfo,
+    connection: ConnectionInfo,
 }
 
 impl WatchedStream {
-    pub(super) fn new(stream: TcpStream, visit: RequestInfo) -> Self {
-        Self { stream: TokioIo::new(stream), visit }
+    pub(super) fn new(stream: TcpStream, connection: ConnectionInfo) -> Self {
+        Self { stream: TokioIo::new(stream), connection }
     }
 
     pub(super) fn into_inner(self) -> TcpStream {
@@ -26,7 +26,7 @@ impl WatchedStream {
     }
 
     fn record(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        self.visit.wrote(match &written {
+        self.connection.wrote(match &written {
             Poll::Ready(Ok(bytes)) => Some(*bytes),
             Poll::Ready(Err(_)) => Some(0),
             Poll::Pending => None,

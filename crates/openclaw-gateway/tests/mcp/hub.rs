@@ -88,7 +88,7 @@ async fn the_sessions_streams_and_calls_of_a_revoked_token_end() {
     server["approval"] = json!("never");
     let place = Place::new(&config(&json!({ "x": server })));
     let gateway = place.start().await;
-    let store = TokenStore::of(folder.path());
+    let store = TokenStore::new(folder.path());
     let options = ListenOptions {
         bind: Ipv4Addr::LOCALHOST.into(),
         port: 0,

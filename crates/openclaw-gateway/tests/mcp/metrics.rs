@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use openclaw_gateway::serve::{ServeError, Served, serve};
+use openclaw_gateway::ServeError;
+use openclaw_gateway::serve::{Served, serve};
 use openclaw_gateway::state;
 use openclaw_gateway::tokens::TokenStore;
 use openclaw_metrics::limits::{TOOLS, TOOLS_PER_SERVER};
@@ -123,7 +124,7 @@ async fn metrics_need_their_token_or_the_scope() {
     config["metrics"] = json!({ "token": "the-token-of-a-scraper" });
     let place = Place::new(&config);
     let served = place.serve(None).await;
-    let tokens = TokenStore::of(served.state());
+    let tokens = TokenStore::new(served.state());
     let made = |name: &str, scope| tokens.create(name, &[scope]).unwrap().expose().to_owned();
     for (token, expected) in [
         (None, 401),

@@ -15,7 +15,7 @@ use crate::support::{LONG, Raw, TOKEN, connect_params, start, start_and_enter};
 #[tokio::test]
 async fn a_thousand_silent_sockets_do_not_lock_out_others() {
     raise_file_limit();
-    let (server, _desk) = start(SocketLimits::default()).await;
+    let (server, _service) = start(SocketLimits::default()).await;
     let mut early = Raw::enter(server.address).await;
     let mut silent = Vec::new();
     for number in 0..1_000 {
@@ -54,7 +54,8 @@ pub(crate) fn upgrade(port: u16) -> Vec<u8> {
 
 #[tokio::test]
 async fn at_the_connection_limit_authenticated_callers_stay_and_new_ones_are_rejected() {
-    let (server, _desk) = start(SocketLimits { connections: 2, ..SocketLimits::default() }).await;
+    let (server, _service) =
+        start(SocketLimits { connections: 2, ..SocketLimits::default() }).await;
     let mut first = Raw::enter(server.address).await;
     let second = Raw::enter(server.address).await;
     let mut third = TcpStream::connect(server.address).await.unwrap();
@@ -68,17 +69,17 @@ async fn at_the_connection_limit_authenticated_callers_stay_and_new_ones_are_rej
 
 #[tokio::test]
 async fn binary_messages_are_refused_with_a_reason() {
-    let (_server, desk, mut raw) = start_and_enter(SocketLimits::default()).await;
+    let (_server, service, mut raw) = start_and_enter(SocketLimits::default()).await;
     raw.0.send(Message::binary(vec![1, 2, 3])).await.unwrap();
     let (code, reason) = raw.closed().await;
     assert_eq!(code, 1003);
     assert!(reason.contains("binary"), "{reason}");
-    desk.until_callers(0).await;
+    service.until_callers(0).await;
 }
 
 #[tokio::test]
 async fn an_invalid_frame_closes_the_connection_before_and_after_the_handshake() {
-    let (server, _desk) = start(SocketLimits::default()).await;
+    let (server, _service) = start(SocketLimits::default()).await;
     for text in ["", "hello", "[]", r#"{"type":"req"}"#, r#"{"type":"event","event":"tick"}"#] {
         let mut raw = Raw::dial(server.address).await;
         raw.send(text).await;
@@ -104,15 +105,15 @@ fn masked(payload: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn text_that_is_not_utf_8_is_refused_with_a_reason() {
-    let (_server, desk, mut raw) = start_and_enter(SocketLimits::default()).await;
+    let (_server, service, mut raw) = start_and_enter(SocketLimits::default()).await;
     send_bytes(&mut raw, &masked(b"\xff\xfe")).await;
     assert_eq!(raw.closed().await.0, 1007);
-    desk.until_callers(0).await;
+    service.until_callers(0).await;
 }
 
 #[tokio::test]
 async fn frames_that_no_client_may_send_are_refused_with_a_reason() {
-    let (server, desk) = start(SocketLimits::default()).await;
+    let (server, service) = start(SocketLimits::default()).await;
     for bytes in [
         b"\x81\x01x".as_slice(), // not masked
         b"\xf1\x80\0\0\0\0",     // reserved bits
@@ -123,20 +124,20 @@ async fn frames_that_no_client_may_send_are_refused_with_a_reason() {
         send_bytes(&mut raw, bytes).await;
         assert_eq!(raw.closed().await.0, 1002, "{bytes:?}");
     }
-    desk.until_callers(0).await;
+    service.until_callers(0).await;
 }
 
 #[tokio::test]
 async fn half_a_frame_and_then_nothing_leaves_nothing_behind() {
-    let (_server, desk, mut raw) = start_and_enter(SocketLimits::default()).await;
+    let (_server, service, mut raw) = start_and_enter(SocketLimits::default()).await;
     send_bytes(&mut raw, b"\x81\xff\0\0\0\0\x01\0").await;
     drop(raw);
-    desk.until_callers(0).await;
+    service.until_callers(0).await;
 }
 
 #[tokio::test]
 async fn a_method_that_panics_fails_and_the_connection_goes_on() {
-    let (_server, _desk, mut raw) = start_and_enter(SocketLimits::default()).await;
+    let (_server, _service, mut raw) = start_and_enter(SocketLimits::default()).await;
     let error = raw.ask("panic", Value::Null).await.unwrap_err();
     assert_eq!(error["code"], "UNAVAILABLE");
     raw.ask("health", Value::Null).await.unwrap();
@@ -144,7 +145,7 @@ async fn a_method_that_panics_fails_and_the_connection_goes_on() {
 
 #[tokio::test]
 async fn an_unknown_method_is_named() {
-    let (_server, _desk, mut raw) = start_and_enter(SocketLimits::default()).await;
+    let (_server, _service, mut raw) = start_and_enter(SocketLimits::default()).await;
     let error = raw.ask("no.such", Value::Null).await.unwrap_err();
     assert_eq!(error["code"], "INVALID_REQUEST");
     assert_eq!(error["details"], json!({ "code": "UNKNOWN_METHOD", "method": "no.such" }));
@@ -152,7 +153,7 @@ async fn an_unknown_method_is_named() {
 
 #[tokio::test]
 async fn requests_may_follow_connect_without_waiting_for_its_answer() {
-    let (server, _desk) = start(SocketLimits::default()).await;
+    let (server, _service) = start(SocketLimits::default()).await;
     let mut raw = Raw::dial(server.address).await;
     raw.send_request("a", "connect", connect_params(TOKEN)).await;
     raw.send_request("b", "echo", json!({ "x": 1 })).await;

@@ -16,7 +16,7 @@ use crate::support::{LONG, Raw, TOKEN, calm, connect_params, start, start_and_en
 
 #[tokio::test]
 async fn twenty_megabytes_are_taken_and_given_after_the_handshake() {
-    let (_server, _desk, mut raw) = start_and_enter(calm()).await;
+    let (_server, _service, mut raw) = start_and_enter(calm()).await;
     let size = 20 * 1024 * 1024;
     let answer = raw.ask("size", json!("x".repeat(size))).await.unwrap();
     assert_eq!(answer, json!(size + 2));
@@ -39,7 +39,7 @@ fn connect_of(size: usize) -> String {
 
 #[tokio::test]
 async fn before_the_handshake_64_kib_are_taken_and_not_one_byte_more() {
-    let (server, _desk) = start(SocketLimits::default()).await;
+    let (server, _service) = start(SocketLimits::default()).await;
     let mut raw = Raw::dial(server.address).await;
     raw.send(connect_of(64 * 1024)).await;
     assert_eq!(raw.frame().await.unwrap()["event"], "connect.challenge");
@@ -51,7 +51,7 @@ async fn before_the_handshake_64_kib_are_taken_and_not_one_byte_more() {
 
 #[tokio::test]
 async fn a_message_above_the_advertised_limit_closes_the_connection() {
-    let (_server, desk, mut raw) =
+    let (_server, service, mut raw) =
         start_and_enter(SocketLimits { message: 100_000, ..SocketLimits::default() }).await;
     raw.send(format!(
         r#"{{"type":"req","id":"1","method":"echo","params":"{}"}}"#,
@@ -59,14 +59,14 @@ async fn a_message_above_the_advertised_limit_closes_the_connection() {
     ))
     .await;
     assert_eq!(raw.closed().await.0, 1009);
-    desk.until_callers(0).await;
+    service.until_callers(0).await;
 }
 
 #[tokio::test]
 async fn fragments_count_together() {
     use tokio_tungstenite::tungstenite::protocol::frame::Frame;
     use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
-    let (_server, _desk, mut raw) =
+    let (_server, _service, mut raw) =
         start_and_enter(SocketLimits { message: 100_000, ..SocketLimits::default() }).await;
     for part in 0..3 {
         let kind = if part == 0 { Data::Text } else { Data::Continue };
@@ -78,15 +78,15 @@ async fn fragments_count_together() {
 
 #[tokio::test]
 async fn concurrent_requests_are_limited_and_the_others_wait() {
-    let (server, desk, mut raw) = start_and_enter(SocketLimits { requests: 4, ..calm() }).await;
+    let (server, service, mut raw) = start_and_enter(SocketLimits { requests: 4, ..calm() }).await;
     for number in 0..9 {
         raw.send_request(&number.to_string(), "slow", json!(number)).await;
     }
-    desk.until_slow(4).await;
+    service.until_slow(4).await;
     // Another caller is not delayed; by then a fifth request would have started.
     Raw::enter(server.address).await.ask("health", Value::Null).await.unwrap();
-    assert_eq!(*desk.slow.borrow(), 4);
-    desk.go_on.add_permits(9);
+    assert_eq!(*service.slow.borrow(), 4);
+    service.go_on.add_permits(9);
     let mut answered = Vec::new();
     while answered.len() < 9 {
         let frame = raw.frame().await.unwrap();
@@ -101,14 +101,14 @@ async fn concurrent_requests_are_limited_and_the_others_wait() {
 #[tokio::test]
 async fn many_large_responses_at_once_reach_a_caller_that_reads() {
     let send = SendLimits { bytes: 1024 * 1024, pause: 64 * 1024, ..calm().send };
-    let (_server, desk, mut raw) = start_and_enter(SocketLimits { send, ..calm() }).await;
+    let (_server, service, mut raw) = start_and_enter(SocketLimits { send, ..calm() }).await;
     for number in 0..16 {
         raw.send_request(&format!("large {number}"), "slow", json!("x".repeat(512 * 1024))).await;
     }
-    desk.until_slow(16).await;
-    desk.go_on.add_permits(16);
+    service.until_slow(16).await;
+    service.go_on.add_permits(16);
     // All are done before any is read.
-    desk.until_slow(0).await;
+    service.until_slow(0).await;
     for _ in 0..16 {
         let frame = raw.frame().await.unwrap();
         assert_eq!(frame["payload"].as_str().unwrap().len(), 512 * 1024);
@@ -118,7 +118,7 @@ async fn many_large_responses_at_once_reach_a_caller_that_reads() {
 #[tokio::test]
 async fn an_answer_that_is_too_large_is_an_error_and_the_caller_stays() {
     let send = SendLimits { bytes: 1024 * 1024, pause: 64 * 1024, ..calm().send };
-    let (_server, _desk, mut raw) = start_and_enter(SocketLimits { send, ..calm() }).await;
+    let (_server, _service, mut raw) = start_and_enter(SocketLimits { send, ..calm() }).await;
     let error = raw.ask("big", json!(1024 * 1024)).await.unwrap_err();
     assert!(error["message"].as_str().unwrap().contains("at most 960 KB"), "{error}");
     let answer = raw.ask("big", json!(900 * 1024)).await.unwrap();
@@ -132,17 +132,17 @@ fn little_memory() -> SocketLimits {
 
 #[tokio::test]
 async fn requests_in_progress_share_the_memory_of_their_client() {
-    let (server, desk, mut raw) = start_and_enter(little_memory()).await;
+    let (server, service, mut raw) = start_and_enter(little_memory()).await;
     let large = || json!("x".repeat(3 * 1024 * 1024));
     let mut other = Raw::enter(server.address).await;
     raw.send_request("first", "slow", large()).await;
     other.send_request("second", "slow", large()).await;
-    desk.until_slow(2).await;
+    service.until_slow(2).await;
     let error = raw.ask("slow", large()).await.unwrap_err();
     assert_eq!(error["code"], "UNAVAILABLE", "{error}");
     assert!(error["message"].as_str().unwrap().contains("take 8 MiB of memory"), "{error}");
     raw.ask("health", Value::Null).await.unwrap();
-    desk.go_on.add_permits(2);
+    service.go_on.add_permits(2);
     assert_eq!(raw.frame().await.unwrap()["id"], "first");
     assert_eq!(other.frame().await.unwrap()["id"], "second");
     raw.ask("echo", large()).await.unwrap();
@@ -152,7 +152,7 @@ async fn requests_in_progress_share_the_memory_of_their_client() {
 async fn unfinished_messages_share_the_memory_of_their_client() {
     use tokio_tungstenite::tungstenite::protocol::frame::Frame;
     use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
-    let (server, desk) = start(little_memory()).await;
+    let (server, service) = start(little_memory()).await;
     let mut unfinished = Vec::new();
     let mut ends = 0;
     for _ in 0..6 {
@@ -168,7 +168,7 @@ async fn unfinished_messages_share_the_memory_of_their_client() {
         unfinished.push(raw);
     }
     // Two fit.
-    desk.until_callers(2).await;
+    service.until_callers(2).await;
     assert!(ends <= 16, "the first ones stay");
     let (code, reason) = unfinished.pop().unwrap().closed().await;
     assert_eq!(code, 1013, "{reason}");
@@ -179,7 +179,7 @@ async fn unfinished_messages_share_the_memory_of_their_client() {
 
 #[tokio::test]
 async fn responses_that_are_not_read_share_the_memory_of_their_client() {
-    let (server, desk) = start(little_memory()).await;
+    let (server, service) = start(little_memory()).await;
     let mut deaf = Vec::new();
     for number in 0..4 {
         let mut raw = Raw::enter(server.address).await;
@@ -188,7 +188,7 @@ async fn responses_that_are_not_read_share_the_memory_of_their_client() {
         }
         deaf.push(raw);
     }
-    desk.until_callers(4).await;
+    service.until_callers(4).await;
     // They are read after all: those without memory were errors.
     let mut errors = 0;
     for raw in &mut deaf {
@@ -203,10 +203,10 @@ async fn responses_that_are_not_read_share_the_memory_of_their_client() {
 
 #[tokio::test]
 async fn a_quick_request_overtakes_a_slow_one() {
-    let (_server, desk, mut raw) = start_and_enter(SocketLimits::default()).await;
+    let (_server, service, mut raw) = start_and_enter(SocketLimits::default()).await;
     raw.send_request("slow", "slow", Value::Null).await;
     raw.ask("health", Value::Null).await.unwrap();
-    desk.go_on.add_permits(1);
+    service.go_on.add_permits(1);
     assert_eq!(raw.frame().await.unwrap()["id"], "slow");
 }
 
@@ -215,16 +215,16 @@ async fn a_caller_that_reads_nothing_is_dropped_and_the_others_hear_everything()
     const EVENTS: u64 = 400;
     let send = SendLimits { bytes: 1024 * 1024, ..calm().send };
     // No tick among the events, however long it takes.
-    let (server, desk) = start(SocketLimits { send, ..calm() }).await;
+    let (server, service) = start(SocketLimits { send, ..calm() }).await;
     let mut deaf = Raw::enter(server.address).await;
     let mut listening = Raw::enter(server.address).await;
-    desk.until_callers(2).await;
+    service.until_callers(2).await;
     let payload = "x".repeat(64 * 1024);
     for number in 1..=EVENTS {
-        desk.events.tell(Event::new("chat", &payload).unwrap());
+        service.events.tell(Event::new("chat", &payload).unwrap());
         assert_eq!(listening.event("chat").await["seq"], number);
     }
-    desk.until_callers(1).await;
+    service.until_callers(1).await;
     assert!(deaf.is_over().await);
     listening.ask("health", Value::Null).await.unwrap();
 }
@@ -232,11 +232,11 @@ async fn a_caller_that_reads_nothing_is_dropped_and_the_others_hear_everything()
 #[tokio::test]
 async fn a_caller_that_does_not_read_its_answers_is_dropped_after_a_while() {
     let send = SendLimits { stall: Duration::from_millis(200), ..SocketLimits::default().send };
-    let (server, desk) = start(SocketLimits { send, ..SocketLimits::default() }).await;
+    let (server, service) = start(SocketLimits { send, ..SocketLimits::default() }).await;
     let mut deaf = Raw::enter(server.address).await;
-    desk.until_callers(1).await;
+    service.until_callers(1).await;
     deaf.send_request("1", "big", json!(20 * 1024 * 1024)).await;
-    desk.until_callers(0).await;
+    service.until_callers(0).await;
 }
 
 #[tokio::test]
@@ -244,7 +244,7 @@ async fn ticks_come_and_are_counted_with_the_other_events() {
     // A caller that is silent for two ticks is dropped: on a busy machine they must not be too
     // frequent.
     let limits = SocketLimits { tick: Duration::from_secs(2), ..SocketLimits::default() };
-    let (_server, _desk, mut raw) = start_and_enter(limits).await;
+    let (_server, _service, mut raw) = start_and_enter(limits).await;
     let first = raw.event("tick").await;
     assert!(first["payload"]["ts"].as_u64().unwrap() > 0);
     let second = raw.event("tick").await;
@@ -254,23 +254,23 @@ async fn ticks_come_and_are_counted_with_the_other_events() {
 #[tokio::test]
 async fn a_caller_that_answers_no_ping_is_dropped() {
     let limits = SocketLimits { tick: Duration::from_secs(1), ..SocketLimits::default() };
-    let (server, desk) = start(limits).await;
+    let (server, service) = start(limits).await;
     // It does not read, and so does not respond.
     let _mute = Raw::enter(server.address).await;
-    desk.until_callers(1).await;
-    desk.until_callers(0).await;
+    service.until_callers(1).await;
+    service.until_callers(0).await;
 }
 
 #[tokio::test]
 async fn a_stopping_server_says_so_and_gives_the_answers_that_come_in_time() {
-    let (server, desk) = start(SocketLimits::default()).await;
+    let (server, service) = start(SocketLimits::default()).await;
     let address = server.address;
     let mut raw = Raw::enter(address).await;
     raw.send_request("2", "slow", json!("late")).await;
-    desk.until_slow(1).await;
+    service.until_slow(1).await;
     let stopping = tokio::spawn(server.stop(LONG));
     raw.event("shutdown").await;
-    desk.go_on.add_permits(1);
+    service.go_on.add_permits(1);
     assert_eq!(raw.frame().await.unwrap()["payload"], "late");
     assert_eq!(raw.closed().await.0, 1012);
     drop(raw);
@@ -280,18 +280,18 @@ async fn a_stopping_server_says_so_and_gives_the_answers_that_come_in_time() {
 
 #[tokio::test]
 async fn a_stopping_server_does_not_wait_for_ever() {
-    let (server, desk, mut raw) = start_and_enter(SocketLimits::default()).await;
+    let (server, service, mut raw) = start_and_enter(SocketLimits::default()).await;
     raw.send_request("2", "slow", Value::Null).await;
-    desk.until_slow(1).await;
+    service.until_slow(1).await;
     timeout(LONG, server.stop(Duration::from_millis(10))).await.unwrap();
-    desk.until_callers(0).await;
+    service.until_callers(0).await;
     assert!(raw.is_over().await);
 }
 
 #[tokio::test]
 async fn an_authenticated_http_connection_is_kept_while_it_is_used() {
     let unused = Duration::from_secs(2);
-    let (server, _desk) = start(SocketLimits { unused, ..SocketLimits::default() }).await;
+    let (server, _service) = start(SocketLimits { unused, ..SocketLimits::default() }).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     let request = format!(
         "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
@@ -312,7 +312,7 @@ async fn an_authenticated_http_connection_is_kept_while_it_is_used() {
 #[tokio::test]
 async fn an_http_connection_whose_client_does_not_read_is_closed() {
     let unused = Duration::from_secs(1);
-    let (server, _desk) = start(SocketLimits { unused, ..SocketLimits::default() }).await;
+    let (server, _service) = start(SocketLimits { unused, ..SocketLimits::default() }).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     let request = format!(
         "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"

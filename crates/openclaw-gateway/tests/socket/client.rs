@@ -12,7 +12,7 @@ use openclaw_secrets::SecretString;
 use serde_json::value::to_raw_value;
 use tokio::time::timeout;
 
-use crate::support::{LONG, TOKEN, TestDesk, calm, start};
+use crate::support::{LONG, TOKEN, TestService, calm, start};
 
 fn options(address: std::net::SocketAddr, token: &str) -> ConnectOptions {
     let token = SecretString::from(token.to_owned());
@@ -22,15 +22,15 @@ fn options(address: std::net::SocketAddr, token: &str) -> ConnectOptions {
 }
 
 /// Starts a server, and connects to it.
-async fn connected(limits: SocketLimits) -> (Listening, Arc<TestDesk>, Client) {
-    let (server, desk) = start(limits).await;
+async fn connected(limits: SocketLimits) -> (Listening, Arc<TestService>, Client) {
+    let (server, service) = start(limits).await;
     let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
-    (server, desk, client)
+    (server, service, client)
 }
 
 #[tokio::test]
 async fn it_connects_asks_and_is_answered() {
-    let (_server, _desk, client) = connected(calm()).await;
+    let (_server, _service, client) = connected(calm()).await;
     assert_eq!(client.hello().server.version, "1.2.3");
     assert!(client.has_method("health") && !client.has_method("mcp.call"));
     let health: Health = ask::<rpc::Health>(&client, HealthParams::default()).await.unwrap();
@@ -41,7 +41,8 @@ async fn it_connects_asks_and_is_answered() {
 
 #[tokio::test]
 async fn each_way_to_be_refused_has_an_error_of_its_own() {
-    let (server, _desk) = start(SocketLimits { wrong_tokens: 1, ..SocketLimits::default() }).await;
+    let (server, _service) =
+        start(SocketLimits { wrong_tokens: 1, ..SocketLimits::default() }).await;
     let address = server.address;
     let mut without = options(address, TOKEN);
     without.token = None;
@@ -75,9 +76,9 @@ async fn connecting_to_something_else_than_a_gateway_times_out() {
 
 #[tokio::test]
 async fn when_the_connection_is_lost_all_pending_requests_fail_immediately() {
-    let (server, desk, client) = connected(calm()).await;
+    let (server, service, client) = connected(calm()).await;
     let lose = async {
-        desk.until_slow(2).await;
+        service.until_slow(2).await;
         drop(server);
     };
     let waiting =
@@ -93,13 +94,13 @@ async fn when_the_connection_is_lost_all_pending_requests_fail_immediately() {
 
 #[tokio::test]
 async fn an_answer_that_does_not_come_is_given_up_and_the_next_one_is_not_mistaken_for_it() {
-    let (server, desk) = start(calm()).await;
+    let (server, service) = start(calm()).await;
     let mut options = options(server.address, TOKEN);
     options.request_timeout = Duration::from_millis(200);
     let impatient = Client::connect(&options).await.unwrap();
     let error = impatient.request("slow", None).await.unwrap_err();
     assert_eq!(error.detail().as_deref(), Some(detail::TIMED_OUT));
-    desk.go_on.add_permits(1);
+    service.go_on.add_permits(1);
     options.request_timeout = LONG;
     let params = to_raw_value("mine").unwrap();
     let patient = Client::connect(&options).await.unwrap();
@@ -108,11 +109,11 @@ async fn an_answer_that_does_not_come_is_given_up_and_the_next_one_is_not_mistak
 
 #[tokio::test]
 async fn events_come_in_order_to_everybody_who_listens() {
-    let (_server, desk, client) = connected(calm()).await;
+    let (_server, service, client) = connected(calm()).await;
     let mut listeners = [client.events(), client.events()];
     client.request("health", None).await.unwrap();
     for number in 0..100 {
-        desk.events.tell(Event::new("agent", &number).unwrap());
+        service.events.tell(Event::new("agent", &number).unwrap());
     }
     for events in &mut listeners {
         for number in 0..100_u64 {
@@ -126,11 +127,11 @@ async fn events_come_in_order_to_everybody_who_listens() {
 
 #[tokio::test]
 async fn a_slow_listener_learns_how_many_events_it_missed() {
-    let (_server, desk, client) = connected(calm()).await;
+    let (_server, service, client) = connected(calm()).await;
     let mut events = client.events();
     client.request("health", None).await.unwrap();
     for number in 0..3_000 {
-        desk.events.tell(Event::new("agent", &number).unwrap());
+        service.events.tell(Event::new("agent", &number).unwrap());
         if number % 100 == 0 {
             // The server's queue is emptied; the listener's is not.
             client.request("health", None).await.unwrap();
@@ -144,7 +145,7 @@ async fn a_slow_listener_learns_how_many_events_it_missed() {
 
 #[tokio::test]
 async fn large_questions_and_answers_pass_both_ways_at_once() {
-    let (_server, _desk, client) = connected(calm()).await;
+    let (_server, _service, client) = connected(calm()).await;
     let large = to_raw_value(&"x".repeat(8 * 1024 * 1024)).unwrap();
     let echo = || client.request("echo", Some(large.clone()));
     let (first, second, third) =
@@ -156,7 +157,7 @@ async fn large_questions_and_answers_pass_both_ways_at_once() {
 
 #[tokio::test]
 async fn more_than_the_gateway_takes_is_not_sent() {
-    let (_server, _desk, client) =
+    let (_server, _service, client) =
         connected(SocketLimits { message: 1_000, ..SocketLimits::default() }).await;
     let large = to_raw_value(&"x".repeat(1_000)).unwrap();
     client.request("echo", Some(large)).await.unwrap_err();
@@ -165,7 +166,7 @@ async fn more_than_the_gateway_takes_is_not_sent() {
 
 #[tokio::test]
 async fn many_questions_at_once_are_all_answered() {
-    let (_server, _desk, client) = connected(calm()).await;
+    let (_server, _service, client) = connected(calm()).await;
     let questions = (0..1_000).map(|number| {
         let params = to_raw_value(&number.to_string().repeat(1_000)).unwrap();
         client.request("echo", Some(params))

@@ -23,7 +23,7 @@ async fn all_accepted(address: SocketAddr) {
 async fn a_caller_can_authenticate_while_many_others_connect() {
     raise_file_limit();
     for (count, are_silent) in [(300, false), (1_500, true)] {
-        let (server, _desk) = start(SocketLimits::default()).await;
+        let (server, _service) = start(SocketLimits::default()).await;
         let address = server.address;
         let mut caller = Raw::dial(address).await;
         let mut strangers = Vec::new();

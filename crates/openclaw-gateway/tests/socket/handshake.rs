@@ -8,12 +8,12 @@ use openclaw_gateway::socket::{ListenError, ListenOptions, SocketLimits, bind};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Raw, Shared, TOKEN, TestDesk, connect_params, listen_on, start, start_and_enter,
+    Raw, Shared, TOKEN, TestService, connect_params, listen_on, start, start_and_enter,
 };
 
 #[tokio::test]
 async fn a_caller_with_the_token_is_greeted_with_features_and_policy() {
-    let (server, _desk) = start(SocketLimits::default()).await;
+    let (server, _service) = start(SocketLimits::default()).await;
     let mut raw = Raw::dial(server.address).await;
     let challenge = raw.frame().await.unwrap();
     assert_eq!(challenge["event"], "connect.challenge");
@@ -32,11 +32,11 @@ async fn a_caller_with_the_token_is_greeted_with_features_and_policy() {
 
 /// The error of a first request, and how the connection is closed.
 async fn refused(method: &str, params: Value) -> (Value, (u16, String)) {
-    let (server, desk) = start(SocketLimits::default()).await;
+    let (server, service) = start(SocketLimits::default()).await;
     let mut raw = Raw::dial(server.address).await;
     let error = raw.ask(method, params).await.unwrap_err();
     let closed = raw.closed().await;
-    desk.until_callers(0).await;
+    service.until_callers(0).await;
     (error, closed)
 }
 
@@ -69,14 +69,14 @@ async fn nothing_comes_before_connect_and_connect_comes_once() {
     let (error, (code, _)) = refused("health", Value::Null).await;
     assert_eq!(error["code"], "INVALID_REQUEST");
     assert_eq!(code, 1008);
-    let (_server, _desk, mut raw) = start_and_enter(SocketLimits::default()).await;
+    let (_server, _service, mut raw) = start_and_enter(SocketLimits::default()).await;
     raw.ask("connect", connect_params(TOKEN)).await.unwrap_err();
     raw.ask("health", Value::Null).await.unwrap();
 }
 
 #[tokio::test]
 async fn params_of_a_newer_client_are_ignored() {
-    let (server, _desk) = start(SocketLimits::default()).await;
+    let (server, _service) = start(SocketLimits::default()).await;
     let mut raw = Raw::dial(server.address).await;
     let mut params = connect_params(TOKEN);
     params["surprise"] = json!(1);
@@ -84,7 +84,7 @@ async fn params_of_a_newer_client_are_ignored() {
 }
 
 #[tokio::test]
-async fn a_caller_rejected_by_the_desk_gets_its_error() {
+async fn a_caller_rejected_by_the_service_gets_its_error() {
     let mut params = connect_params(TOKEN);
     params["role"] = json!("stranger");
     let (error, (code, _)) = refused("connect", params).await;
@@ -95,7 +95,7 @@ async fn a_caller_rejected_by_the_desk_gets_its_error() {
 #[tokio::test]
 async fn a_caller_that_does_not_authenticate_in_time_is_disconnected() {
     let limits = SocketLimits { authenticate: Duration::from_secs(5), ..SocketLimits::default() };
-    let (server, _desk) = start(limits).await;
+    let (server, _service) = start(limits).await;
     let (code, reason) = Raw::dial(server.address).await.closed().await;
     assert_eq!((code, reason.as_str()), (1008, "not authenticated in time"));
 }
@@ -105,13 +105,13 @@ async fn other_machines_are_not_served_without_a_token() {
     let refused = bind(listen_on(Ipv4Addr::UNSPECIFIED, None)).await;
     assert!(matches!(refused, Err(ListenError::NeedsToken(_))));
     let here = listen_on(Ipv4Addr::LOCALHOST, None);
-    let server = bind(here).await.unwrap().serve(Arc::new(Shared(TestDesk::new())));
+    let server = bind(here).await.unwrap().serve(Arc::new(Shared(TestService::new())));
     Raw::enter(server.address).await;
 }
 
 #[tokio::test]
 async fn a_port_that_is_taken_is_an_error_that_names_it() {
-    let (server, _desk) = start(SocketLimits::default()).await;
+    let (server, _service) = start(SocketLimits::default()).await;
     let port = server.address.port();
     let taken = ListenOptions { port, ..listen_on(Ipv4Addr::LOCALHOST, None) };
     let refused = bind(taken).await.unwrap_err();
@@ -123,7 +123,7 @@ async fn ten_thousand_wrong_tokens_are_counted_and_do_not_lock_out_this_machine(
     const ALL: usize = 10_000;
     const AT_ONCE: usize = 16;
     let hour = Duration::from_secs(3_600);
-    let (server, _desk) =
+    let (server, _service) =
         start(SocketLimits { wrong_tokens_window: hour, ..SocketLimits::default() }).await;
     let address = server.address;
     let mut guessing = tokio::task::JoinSet::new();

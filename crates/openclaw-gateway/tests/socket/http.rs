@@ -29,14 +29,14 @@ const HERE: &str = "Host: localhost\r\n";
 
 #[tokio::test]
 async fn health_readiness_and_metadata_are_served_and_nothing_else() {
-    let (server, desk) = start(SocketLimits::default()).await;
+    let (server, service) = start(SocketLimits::default()).await;
     let address = server.address;
     assert_eq!(status(address, "/healthz", HERE).await, 200);
     assert_eq!(status(address, "/readyz", HERE).await, 503);
-    desk.is_ready.store(true, Ordering::Relaxed);
+    service.is_ready.store(true, Ordering::Relaxed);
     assert_eq!(status(address, "/readyz", HERE).await, 200);
     assert_eq!(status(address, "/oauth/client-metadata.json", HERE).await, 404);
-    desk.has_metadata.store(true, Ordering::Relaxed);
+    service.has_metadata.store(true, Ordering::Relaxed);
     let metadata = get(address, "/oauth/client-metadata.json", HERE).await;
     assert!(metadata.ends_with(r#"{"client_name":"OpenClaw"}"#), "{metadata}");
     assert!(metadata.contains("cache-control: public, max-age=3600"), "{metadata}");
@@ -48,7 +48,7 @@ async fn health_readiness_and_metadata_are_served_and_nothing_else() {
 
 #[tokio::test]
 async fn responses_have_security_headers() {
-    let (server, _desk) = start(SocketLimits::default()).await;
+    let (server, _service) = start(SocketLimits::default()).await;
     for path in ["/healthz", "/nothing"] {
         let answer = get(server.address, path, HERE).await;
         for header in
@@ -61,7 +61,7 @@ async fn responses_have_security_headers() {
 
 #[tokio::test]
 async fn other_names_and_other_pages_are_forbidden_on_every_path() {
-    let (server, _desk) = start(SocketLimits::default()).await;
+    let (server, _service) = start(SocketLimits::default()).await;
     let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
                    Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
     for path in ["/", "/healthz", "/nothing"] {
@@ -101,7 +101,7 @@ async fn other_machines_are_served_only_with_a_token_that_cannot_be_guessed() {
 
 #[tokio::test]
 async fn another_websocket_version_is_rejected_with_the_supported_one() {
-    let (server, _desk) = start(SocketLimits::default()).await;
+    let (server, _service) = start(SocketLimits::default()).await;
     let headers = "Host: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                    Sec-WebSocket-Version: 8\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
     let answer = get(server.address, "/", headers).await;

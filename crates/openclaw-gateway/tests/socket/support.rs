@@ -1,4 +1,4 @@
-//! A minimal desk, and a raw client.
+//! A minimal service, and a raw client.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// Serves a few methods, and counts callers.
 #[derive(Debug)]
-pub(crate) struct TestDesk {
+pub(crate) struct TestService {
     pub(crate) events: EventSender,
     pub(crate) is_ready: AtomicBool,
     pub(crate) has_metadata: AtomicBool,
@@ -40,7 +40,7 @@ pub(crate) struct TestDesk {
     pub(crate) go_on: Semaphore,
 }
 
-impl TestDesk {
+impl TestService {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             events: EventSender::new(4_096),
@@ -65,9 +65,9 @@ impl TestDesk {
     }
 }
 
-/// The desk, as passed to the server.
+/// The service, as passed to the server.
 #[derive(Debug)]
-pub(crate) struct Shared(pub(crate) Arc<TestDesk>);
+pub(crate) struct Shared(pub(crate) Arc<TestService>);
 
 impl CallerService for Shared {
     fn open(&self, caller: Caller) -> Result<Arc<dyn Endpoint>, ErrorShape> {
@@ -105,7 +105,7 @@ impl CallerService for Shared {
 }
 
 #[derive(Debug)]
-struct TestSurface(Arc<TestDesk>);
+struct TestSurface(Arc<TestService>);
 
 impl Drop for TestSurface {
     fn drop(&mut self) {
@@ -165,20 +165,20 @@ pub(crate) fn listen_on(address: Ipv4Addr, token: Option<&str>) -> ListenOptions
     }
 }
 
-/// Starts a server with a test desk.
-pub(crate) async fn start(limits: SocketLimits) -> (Listening, Arc<TestDesk>) {
-    let desk = TestDesk::new();
+/// Starts a server with a test service.
+pub(crate) async fn start(limits: SocketLimits) -> (Listening, Arc<TestService>) {
+    let service = TestService::new();
     let options = listen_on(Ipv4Addr::LOCALHOST, Some(TOKEN));
     let options = ListenOptions { token_is_shared: false, limits, ..options };
-    let server = bind(options).await.unwrap().serve(Arc::new(Shared(Arc::clone(&desk))));
-    (server, desk)
+    let server = bind(options).await.unwrap().serve(Arc::new(Shared(Arc::clone(&service))));
+    (server, service)
 }
 
 /// Like [`start`], with a client that has authenticated.
-pub(crate) async fn start_and_enter(limits: SocketLimits) -> (Listening, Arc<TestDesk>, Raw) {
-    let (server, desk) = start(limits).await;
+pub(crate) async fn start_and_enter(limits: SocketLimits) -> (Listening, Arc<TestService>, Raw) {
+    let (server, service) = start(limits).await;
     let raw = Raw::enter(server.address).await;
-    (server, desk, raw)
+    (server, service, raw)
 }
 
 /// A client that sends what it is told to, valid or not.

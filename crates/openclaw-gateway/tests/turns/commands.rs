@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use crate::choosing::with_models;
 use crate::common::connect_options;
-use crate::support::{KEY, Place, Someone, config, entry, running, stop, text};
+use crate::support::{KEY, Place, Someone, config, entry, entry_with, running, stop, text};
 
 /// Every command, and the scope of its method.
-const COMMANDS: [(&str, Scope); 36] = [
+const COMMANDS: [(&str, Scope); 37] = [
     ("/help", Scope::Read),
     ("/commands", Scope::Read),
     ("/status", Scope::Read),
@@ -51,6 +51,8 @@ const COMMANDS: [(&str, Scope); 36] = [
     ("/MCP logout x", Scope::Admin),
     ("/mcp logout x --json", Scope::Admin),
     ("/mcp__x__greet name=Ada", Scope::Write),
+    // What it needs besides is tested below.
+    ("/mcp__y__greet name=Ada", Scope::Write),
     ("/think high", Scope::Read),
 ];
 
@@ -98,9 +100,10 @@ async fn say(
 
 #[tokio::test]
 async fn a_command_has_the_scope_of_its_method_at_every_door() {
-    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
+    let asks = entry_with(&Script::new(), &json!({ "approval": "always" }));
+    let place = Place::new(&config(&json!({ "x": entry(&Script::new()), "y": asks })));
     let served = place.serve(None).await;
-    let store = TokenStore::of(served.state());
+    let store = TokenStore::new(served.state());
     let gateway = &served.gateway;
     for scopes in [
         &[Scope::Read] as &[Scope],
@@ -153,6 +156,41 @@ async fn a_command_has_the_scope_of_its_method_at_every_door() {
         }
     }
     served.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_prompt_command_needs_the_approval_that_its_method_needs() {
+    let server = ModelServer::start(|_| vec![Piece::text("I am the model.")]);
+    let mut config = with_models(&server);
+    config["mcp"]["servers"]["y"] = entry_with(&Script::new(), &json!({ "approval": "always" }));
+    let place = Place::new(&config);
+    let (gateway, audit, file) = place.start_audited().await;
+    for (scopes, is_allowed) in [(&["write"] as &[&str], false), (&["write", "approvals"], true)] {
+        let mut someone = Someone::with(&gateway, scopes);
+        let prompt = json!({ "server": "y", "name": "greet", "args": { "name": "Ada" } });
+        let by_method = someone.ask("mcp.prompt", prompt).await;
+        assert_eq!(by_method.is_ok(), is_allowed, "{by_method:?}");
+        for door in [Door::Send, Door::Agent, Door::Create] {
+            let (run, before) = (format!("{door:?}-{is_allowed}"), server.requests().len());
+            say(&mut someone, door, &run, "/mcp__y__greet name=Ada").await.unwrap();
+            let asked = server.requests().len() - before;
+            assert_eq!(asked, usize::from(is_allowed), "{run}");
+        }
+        let run = format!("said-{is_allowed}");
+        let answer = someone.say(&run, "/mcp__y__greet name=Ada").await;
+        match by_method {
+            Ok(_) => assert_eq!(answer, "I am the model."),
+            Err(error) => assert_eq!(answer, format!("error: {}", error.message)),
+        }
+    }
+    // The log names the caller, whichever door was used.
+    assert!(audit.flush().await);
+    let log = std::fs::read_to_string(file).unwrap();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let outcomes: Vec<&Value> = lines.iter().map(|line| &line["outcome"]).collect();
+    assert_eq!(outcomes, [["denied"; 5], ["ok"; 5]].concat());
+    assert!(lines.iter().all(|line| line["who"] == lines[0]["who"]), "{lines:?}");
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -226,7 +264,8 @@ async fn a_running_turn_is_stopped_by_a_command_and_keeps_its_session() {
 
 /// The commands of the Node OpenClaw 2026.9.6 that its front ends send as text.
 const OTHER_FRONT_ENDS: &str = "/acp /activation mention /agents /allowlist /approve 1 allow-once /bash ls /btw why \
-    /config show /context list /dashboard /debug show /diagnostics /elev on /elevated full /exec ask=off /export \
+    /card info /clear /codex status /dreaming on /export_session /export_trajectory /pair qr /prose run x \
+    /redirect left /voice list /config show /context list /dashboard /debug show /diagnostics /elev on /elevated full /exec ask=off /export \
     /export-session /export-trajectory /fast on /goal win /id /learn /login /loop 5m hello /openclaw /plugin list \
     /plugins /queue steer /reason on /reasoning stream /restart /send on /session idle /side why /skill x \
     /steer left /subagents list /t high /tasks /tell left /think high /thinking: low /trace on /trajectory /tts on \
@@ -244,7 +283,7 @@ async fn commands_of_other_front_ends_are_answered_and_not_sent_to_the_model() {
         assert_eq!(answer.lines().count(), 1, "{answer}");
         sent += 1;
     }
-    assert_eq!((sent, server.requests().len()), (49, 0));
+    assert_eq!((sent, server.requests().len()), (59, 0));
     for message in ["/etc/hosts is wrong", "/unheard of", "/"] {
         assert_eq!(someone.say(message, message).await, "I am the model.");
     }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use openclaw_gateway::serve::{ServeError, serve};
+use openclaw_gateway::ServeError;
+use openclaw_gateway::serve::serve;
 use openclaw_gateway::state;
 use serde_json::json;
 use tokio::net::TcpListener;

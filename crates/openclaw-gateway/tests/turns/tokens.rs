@@ -42,7 +42,7 @@ fn code(result: Result<(), RequestError>) -> Option<String> {
 async fn a_client_can_do_what_its_token_allows_and_no_more() {
     let place = Place::new(&config(&json!({})));
     let served = place.serve(None).await;
-    let store = TokenStore::of(served.state());
+    let store = TokenStore::new(served.state());
     let token = store.create("phone", &[Scope::Read]).unwrap();
     let phone = client(&served, Some(token), "operator").await.unwrap();
     assert_eq!(phone.hello().auth.scopes, ["operator.read"], "it has requested all");
@@ -68,7 +68,7 @@ async fn a_client_can_do_what_its_token_allows_and_no_more() {
 async fn a_revoked_token_ends_its_connections_and_admits_no_more() {
     let place = Place::new(&config(&json!({})));
     let served = place.serve(None).await;
-    let store = TokenStore::of(served.state());
+    let store = TokenStore::new(served.state());
     let tokens = ["phone", "laptop"].map(|name| store.create(name, &[Scope::Read]).unwrap());
     let [phone_token, laptop_token] = tokens;
     let phone = client(&served, Some(phone_token.clone()), "operator").await.unwrap();

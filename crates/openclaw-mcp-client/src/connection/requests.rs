@@ -14,7 +14,7 @@ use super::carried::Carried;
 use super::input_required::{INPUT_REQUIRED, MAX_ROUNDS};
 use super::tasks::TASK_ID;
 use crate::wire::json::Json;
-use crate::wire::{CallError, TimeLimits};
+use crate::wire::{CallError, TimeLimits, WorkId};
 
 /// The `_meta` of every request to a server since 2026-07-28.
 #[derive(Debug)]
@@ -49,28 +49,28 @@ impl Connection {
         params: BTreeMap<&str, Box<RawValue>>,
         limits: TimeLimits,
     ) -> Result<Json, CallError> {
-        self.request_with(self.own_meta(), method, params, limits).await
+        self.request_with((self.own_meta(), None), method, params, limits).await
     }
 
-    /// Like [`request`](Self::request), with these members of `_meta`.
+    /// Like [`request`](Self::request), with these members of `_meta`, for this call.
     async fn request_with(
         &self,
-        meta: &str,
+        (meta, work): (&str, Option<WorkId>),
         method: &str,
         params: BTreeMap<&str, Box<RawValue>>,
         limits: TimeLimits,
     ) -> Result<Json, CallError> {
         let mut result =
-            self.lane.request(method, &with_members(&params, meta, ""), limits).await?;
+            self.lane.request_for(work, method, &with_members(&params, meta, ""), limits).await?;
         for _ in 0..MAX_ROUNDS {
-            let Some(answers) = self.answers(&result, None).await? else { return Ok(result) };
+            let Some(answers) = self.answers(&result, work).await? else { return Ok(result) };
             let params = with_members(&params, meta, &answers.members());
-            result = self.lane.request(method, &params, limits).await?;
+            result = self.lane.request_for(work, method, &params, limits).await?;
         }
         self.complete(result)
     }
 
-    /// Like [`request`](Self::request), for a relay.
+    /// Like [`request`](Self::request), for a relay, and for this call among those in progress.
     ///
     /// # Errors
     /// If the server responds with an error, the call times out, or the connection fails.
@@ -80,14 +80,14 @@ impl Connection {
         params: BTreeMap<&str, Box<RawValue>>,
         limits: TimeLimits,
         relay: Option<Relay<'_>>,
-        trace: Option<&SpanContext>,
+        (trace, work): (Option<&SpanContext>, Option<WorkId>),
     ) -> Result<Json, CallError> {
         let Carried { meta, more, relays_input } = self.carried(relay)?;
         let meta = &with_trace(&meta, trace);
         if !relays_input {
-            return self.request_with(meta, method, params, limits).await;
+            return self.request_with((meta, work), method, params, limits).await;
         }
-        self.lane.request(method, &with_members(&params, meta, more), limits).await
+        self.lane.request_for(work, method, &with_members(&params, meta, more), limits).await
     }
 
     pub(super) fn with_meta(&self, params: &BTreeMap<&str, Box<RawValue>>) -> Box<RawValue> {

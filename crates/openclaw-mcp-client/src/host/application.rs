@@ -20,7 +20,7 @@ pub struct ElicitationRequest {
     /// The server that asks.
     pub server: String,
     /// The calls that it may belong to, newest first: one if that is known, or else all that the
-    /// server is processing. Empty if the server asks on its own.
+    /// server is processing, and those that ended without its response. Empty if the server asks on its own.
     pub calls: Vec<CallInProgress>,
     /// The message, in one line. Untrusted: not for a model.
     pub message: String,
@@ -74,14 +74,14 @@ pub struct SamplingRequest {
     /// The agents that use this connection, sorted by name.
     pub agents: Vec<String>,
     /// The calls that it may belong to, newest first: one if that is known, or else all that the
-    /// server is processing. Empty if the server sent it on its own.
+    /// server is processing, and those that ended without its response. Empty if the server sent it on its own.
     pub calls: Vec<CallInProgress>,
     /// The parameters of the request. Untrusted.
     pub params: Value,
 }
 
 /// A call that a server is processing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallInProgress {
     /// The calling agent.
     pub agent: String,

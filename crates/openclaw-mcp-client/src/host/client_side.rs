@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use openclaw_config::{LogLevel, RootsSetting};
 use rmcp::model::{ClientConfig, ProtocolVersion};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use url::Url;
 
-use super::calls::ServerCalls;
+use super::calls::{CallsInProgress, ServerCalls};
 use super::handler::LogLimit;
 use super::{Host, Users};
-use crate::wire::{FastLane, Thinking, WeakLane, WorkId};
+use crate::wire::{CallError, FastLane, Thinking, WeakLane, WorkId};
 
 /// How often a server reported a change of each list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -229,7 +230,7 @@ impl ClientSide {
     /// Registers a call of an agent, in a session or without one, until the guard is dropped.
     pub fn working_for(&self, agent: &str, session: Option<&str>) -> Option<CallGuard> {
         let call = self.begin_work(agent, session)?;
-        Some(CallGuard { shared: Arc::clone(&self.shared), call })
+        Some(CallGuard { shared: Arc::clone(&self.shared), call, is_abandoned: true })
     }
 
     /// Like [`working_for`](Self::working_for), until [`Self::end_work`].
@@ -241,9 +242,14 @@ impl ClientSide {
         Some(self.shared.work.begin(agent, session))
     }
 
-    /// Ends the work on a call.
+    /// Ends the work on a call that the server has responded to.
     pub fn end_work(&self, call: WorkId) {
         self.shared.work.end(call);
+    }
+
+    /// Ends a call without a response of the server, which may still process it.
+    pub fn abandon_work(&self, call: WorkId) {
+        self.shared.abandon(call);
     }
 
     /// Suspends the time limits of calls until the returned value is dropped.
@@ -253,22 +259,56 @@ impl ClientSide {
     }
 }
 
+impl Shared {
+    /// The calls in progress that a request of the server may belong to.
+    pub(super) fn calls_about(&self, work: Option<WorkId>) -> CallsInProgress {
+        self.settle();
+        self.work.about(work, Instant::now())
+    }
+
+    fn abandon(&self, call: WorkId) {
+        self.work.abandon(call, Instant::now());
+        self.settle();
+    }
+
+    /// Forgets the abandoned calls that the server has responded to since.
+    fn settle(&self) {
+        if self.work.has_abandoned()
+            && let Some(lane) = self.lane.get().and_then(WeakLane::upgrade)
+        {
+            self.work.settle(&lane.late_responses());
+        }
+    }
+}
+
 impl CallGuard {
     /// The number of the call.
     pub fn id(&self) -> WorkId {
         self.call
     }
+
+    /// Ends a call that the server has responded to, or that has failed with this error.
+    pub fn end(guard: Option<Self>, error: Option<&CallError>) {
+        if let Some(mut guard) = guard {
+            guard.is_abandoned = error.is_some_and(|error| !error.ends_work());
+        }
+    }
 }
 
-/// Registers a call as in progress until it is dropped.
+/// Registers a call as in progress until it is dropped. The server may still process a call that was not
+/// [ended](Self::end).
 #[derive(Debug)]
 pub struct CallGuard {
     shared: Arc<Shared>,
     call: WorkId,
+    is_abandoned: bool,
 }
 
 impl Drop for CallGuard {
     fn drop(&mut self) {
-        self.shared.work.end(self.call);
+        match self.is_abandoned {
+            true => self.shared.abandon(self.call),
+            false => self.shared.work.end(self.call),
+        }
     }
 }

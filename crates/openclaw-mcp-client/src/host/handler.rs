@@ -150,7 +150,7 @@ impl ClientHandler for ClientSide {
             Some(omitted) => tracing::warn!(%server, omitted, "log messages were omitted"),
         }
         if let Some(downstream) = &self.shared.host.downstream {
-            let calls = self.shared.work.about(work_of(&context.extensions)).callers;
+            let calls = self.shared.calls_about(work_of(&context.extensions)).callers;
             downstream.logged(server, &calls, &to_json(&params));
         }
         let text = match params.data {

@@ -67,7 +67,7 @@ impl ClientSide {
         };
         let Elicitation { message, wanted, id } = asked;
         let server = self.shared.server.clone();
-        let occasion = self.shared.work.about(work);
+        let occasion = self.shared.calls_about(work);
         let calls = occasion.callers.clone();
         let question = ElicitationRequest { server, calls, message, wanted, id };
         let _thinking = self.thinking();
@@ -100,7 +100,7 @@ impl ClientSide {
             tracing::info!(%server, "rejected a sampling request: no model is configured");
             return Err("sampling is not available".to_owned());
         };
-        let occasion = self.shared.work.about(work);
+        let occasion = self.shared.calls_about(work);
         let request = SamplingRequest {
             server: server.clone(),
             agents: self.users.names(),
@@ -126,7 +126,7 @@ impl ClientSide {
         if self.roots.is_empty() {
             return None;
         }
-        let calls = self.shared.work.about(work).callers;
+        let calls = self.shared.calls_about(work).callers;
         if let Some(downstream) = &self.shared.host.downstream
             && let Ok(Some(theirs)) =
                 timeout(PATIENCE, downstream.roots(&self.shared.server, &calls)).await

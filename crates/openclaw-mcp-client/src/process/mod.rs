@@ -42,10 +42,12 @@ pub struct Launch {
 impl Launch {
     /// Finds the program, with the variables that it gets.
     fn lookup(&self) -> ProgramLookup<'_> {
-        // Windows ignores the case of names.
+        // Windows ignores the case of names; the process gets the last of several.
         let variable = |name: &str| {
             let mut variables = self.env.iter();
-            variables.find(|(it, _)| it.eq_ignore_ascii_case(name)).map(|(_, value)| value.expose())
+            variables
+                .rfind(|(it, _)| it.eq_ignore_ascii_case(name))
+                .map(|(_, value)| value.expose())
         };
         let folder = self.cwd.as_deref();
         ProgramLookup { path: variable("PATH"), extensions: variable("PATHEXT"), folder }
@@ -108,9 +110,18 @@ pub struct ShutdownTimeouts {
     pub after_term: Duration,
 }
 
+impl ShutdownTimeouts {
+    /// The timeouts on a system with or without SIGTERM. Without, there is nothing to wait for after it:
+    /// when its window is closed, Windows ends this program after five seconds.
+    const fn usual(has_sigterm: bool) -> Self {
+        let after_term = if has_sigterm { Duration::from_secs(5) } else { Duration::ZERO };
+        Self { after_close: Duration::from_secs(1), after_term }
+    }
+}
+
 impl Default for ShutdownTimeouts {
     fn default() -> Self {
-        Self { after_close: Duration::from_secs(1), after_term: Duration::from_secs(5) }
+        Self::usual(cfg!(unix))
     }
 }
 
@@ -252,5 +263,31 @@ fn not_found(launch: &Launch) -> SpawnError {
     match missing_interpreter(&file, launch.cwd.as_deref()) {
         Some(interpreter) => SpawnError::NoInterpreter { program, interpreter },
         None => SpawnError::NoLoader(program),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_sigterm_nothing_is_waited_for_after_it() {
+        let timeouts = |has_sigterm: bool| {
+            let ShutdownTimeouts { after_close, after_term } = ShutdownTimeouts::usual(has_sigterm);
+            (after_close, after_term)
+        };
+        let second = Duration::from_secs(1);
+        assert_eq!(timeouts(true), (second, 5 * second));
+        assert_eq!(timeouts(false), (second, Duration::ZERO));
+    }
+
+    #[test]
+    fn a_program_is_looked_up_in_the_path_that_its_process_gets() {
+        let variables = [("PATH", "the baseline"), ("PATHEXT", ".EXE"), ("Path", "its own")];
+        let env = variables.map(|(name, value)| (name.to_owned(), SecretString::from(value)));
+        let launch =
+            Launch { program: "npx".to_owned(), args: Vec::new(), env: env.into(), cwd: None };
+        let lookup = launch.lookup();
+        assert_eq!((lookup.path, lookup.extensions), (Some("its own"), Some(".EXE")));
     }
 }

@@ -93,6 +93,30 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// Whether the server has ended the call, or never got it: it will not ask about it any more.
+    pub fn ends_work(&self) -> bool {
+        match self {
+            Self::Rpc(_)
+            | Self::Busy
+            | Self::NeedsAuth { .. }
+            | Self::Auth(_)
+            | Self::Forbidden { .. }
+            | Self::RateLimited { .. }
+            | Self::OutOfService { .. }
+            | Self::Http { .. }
+            | Self::Unreadable { .. }
+            | Self::Redirected { .. }
+            | Self::AskedFor(_)
+            | Self::UnaskedInput
+            | Self::TaskCancelled => true,
+            Self::TimedOut(_)
+            | Self::Closed(_)
+            | Self::UnusableResponse(_)
+            | Self::Protocol(_)
+            | Self::Unreachable(_) => false,
+        }
+    }
+
     /// Returns how long to wait before a retry, if the server sent that.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

@@ -1,5 +1,6 @@
 //! Pending calls and their ids.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -7,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::call_error::CallError;
-use super::fast_lane::TimeLimits;
+use super::fast_lane::{TimeLimits, WorkId};
 use super::peek::number;
 use super::progress::ProgressWatcher;
 use crate::wire::json::{Json, JsonRef};
@@ -17,6 +18,8 @@ use crate::wire::json::{Json, JsonRef};
 const BASE: u64 = 1 << 40;
 const SLOT_BITS: u32 = 16;
 const GENERATIONS: u64 = 1 << 23;
+/// How many calls are remembered that ended without a response.
+const MAX_ABANDONED: usize = 4_096;
 
 /// The id of a call: a slot and a generation, so that a late response does not match a newer call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +104,8 @@ struct Waiting {
     progress: Option<Instant>,
     /// Receives the progress reports, if set.
     watcher: Option<ProgressWatcher>,
+    /// The call among those in progress on the server, if they are tracked.
+    work: Option<WorkId>,
 }
 
 struct Due {
@@ -135,6 +140,10 @@ pub(super) struct PendingCalls {
     asked: usize,
     /// When the last of them was answered.
     answered: Option<Instant>,
+    /// Calls that ended here without a response, oldest first: the server may still process them.
+    abandoned: VecDeque<(CallId, WorkId)>,
+    /// Those whose response has arrived since.
+    responded: Vec<WorkId>,
 }
 
 impl PendingCalls {
@@ -159,18 +168,66 @@ impl PendingCalls {
         self.generation = (self.generation + 1) % GENERATIONS;
         let id = CallId(BASE | self.generation << SLOT_BITS | slot as u64);
         let waiter = Some(waiter(id));
-        self.slots[slot] = Some(Waiting { id, waiter, due: None, progress: None, watcher: None });
+        let (due, progress, watcher, work) = (None, None, None, None);
+        self.slots[slot] = Some(Waiting { id, waiter, due, progress, watcher, work });
         id
     }
 
     /// Closes a call; `None` if it is not pending.
     pub(super) fn close(&mut self, id: CallId) -> Option<Option<Waiter>> {
+        self.remove(id).map(|waiting| waiting.waiter)
+    }
+
+    fn remove(&mut self, id: CallId) -> Option<Waiting> {
         let slot = self.slots.get_mut(id.slot())?;
         if slot.as_ref().is_none_or(|waiting| waiting.id != id) {
             return None;
         }
         self.free.push(id.slot());
-        slot.take().map(|waiting| waiting.waiter)
+        slot.take()
+    }
+
+    /// Closes a call whose response has arrived; `None` if nobody waits for it. A late response shows
+    /// that the server no longer processes the call.
+    pub(super) fn respond(&mut self, id: CallId) -> Option<Waiter> {
+        match self.remove(id) {
+            Some(Waiting { waiter: Some(waiter), .. }) => return Some(waiter),
+            // It has timed out just now.
+            Some(Waiting { work, .. }) => self.responded.extend(work),
+            None => {
+                let found = self.abandoned.iter().position(|(abandoned, _)| *abandoned == id);
+                let abandoned = found.and_then(|at| self.abandoned.remove(at));
+                self.responded.extend(abandoned.map(|(_, work)| work));
+            }
+        }
+        None
+    }
+
+    /// Closes a call that ends without a response; `None` if it is not pending.
+    pub(super) fn abandon(&mut self, id: CallId) -> Option<Option<Waiter>> {
+        let Waiting { waiter, work, .. } = self.remove(id)?;
+        self.remember(id, work);
+        Some(waiter)
+    }
+
+    fn remember(&mut self, id: CallId, work: Option<WorkId>) {
+        let Some(work) = work else { return };
+        if self.abandoned.len() == MAX_ABANDONED {
+            self.abandoned.pop_front();
+        }
+        self.abandoned.push_back((id, work));
+    }
+
+    /// Returns the calls whose response has arrived after they had ended, once each.
+    pub(super) fn late_responses(&mut self) -> Vec<WorkId> {
+        std::mem::take(&mut self.responded)
+    }
+
+    /// Sets which call this is among those in progress on the server.
+    pub(super) fn track(&mut self, id: CallId, work: Option<WorkId>) {
+        if let Some(waiting) = self.waiting(id) {
+            waiting.work = work;
+        }
     }
 
     /// Sets the timeout of a call that starts now. Returns whether it is earlier than the next
@@ -193,6 +250,7 @@ impl PendingCalls {
         let answered = self.answered;
         let mut next_look = None;
         let mut expired = Vec::new();
+        let mut abandoned = Vec::new();
         for slot in &mut self.slots {
             let Some(waiting) = slot else { continue };
             let progress = waiting.last_progress(asked, answered, now);
@@ -208,6 +266,7 @@ impl PendingCalls {
                             let _ = answer.send(Err(Fault::TimedOut(after)));
                         }
                         Some(Waiter::Function(call)) => {
+                            abandoned.push((id, waiting.work));
                             *slot = None;
                             self.free.push(id.slot());
                             expired.push(Expired { id, call, after });
@@ -221,6 +280,9 @@ impl PendingCalls {
             next_look = Some(next_look.map_or(due.at, |next: Instant| next.min(due.at)));
         }
         self.next_look = next_look;
+        for (id, work) in abandoned {
+            self.remember(id, work);
+        }
         (next_look, expired)
     }
 
@@ -302,6 +364,26 @@ mod tests {
         assert!(calls.close(first).is_none());
         assert!(calls.close(second).is_some());
         assert_eq!(calls.count(), 0);
+    }
+
+    #[test]
+    fn a_late_response_ends_the_work_on_an_abandoned_call() {
+        let mut calls = PendingCalls::default();
+        let ids: Vec<CallId> = (0..3)
+            .map(|work| {
+                let (id, _answer) = calls.open().unwrap();
+                calls.track(id, Some(WorkId(work)));
+                id
+            })
+            .collect();
+        assert!(calls.abandon(ids[0]).is_some());
+        assert!(calls.abandon(ids[1]).is_some());
+        assert!(calls.respond(ids[2]).is_some(), "somebody waits for this one");
+        assert_eq!(calls.late_responses(), []);
+        assert!(calls.respond(ids[1]).is_none());
+        assert!(calls.respond(ids[1]).is_none(), "the second response is ignored");
+        assert_eq!(calls.late_responses(), [WorkId(1)]);
+        assert_eq!(calls.late_responses(), []);
     }
 
     #[test]

@@ -149,13 +149,13 @@ fn hand_to_waiter(
 ) {
     let redactor = waiters.skipped().redactor();
     // There may be no waiter: the call timed out, or the server responded twice.
-    match waiters.with_calls(|calls| calls.close(id)) {
-        Some(Some(Waiter::Future(waiter))) => {
+    match waiters.with_calls(|calls| calls.respond(id)) {
+        Some(Waiter::Future(waiter)) => {
             let _ = waiter.send(answer.map(Json::from).map_err(|it| it.fault(redactor)));
         }
-        Some(Some(Waiter::Function(call))) => {
+        Some(Waiter::Function(call)) => {
             call.reply(id.number(), answer.map_err(|it| it.fault(redactor).into()), now);
         }
-        Some(None) | None => {}
+        None => {}
     }
 }

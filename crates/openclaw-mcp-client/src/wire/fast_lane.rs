@@ -155,13 +155,14 @@ impl DirectLane {
     /// errors, but not in results.
     pub fn start<C: OnReply + 'static>(
         self,
+        work: Option<WorkId>,
         limits: TimeLimits,
         now: Instant,
         on_reply: Box<C>,
         write: impl FnOnce(&C, CallFrame<'_>),
     ) -> StartedCall {
         let frame = |on_reply: &C, out: &mut Vec<u8>, id| write(on_reply, CallFrame { out, id });
-        pipe::start(self.0, limits, now, on_reply, frame)
+        pipe::start(self.0, work, limits, now, on_reply, frame)
     }
 }
 
@@ -195,6 +196,14 @@ impl FastLane {
     pub(crate) fn thinking(&self) -> Thinking {
         self.with_calls(PendingCalls::asked);
         Thinking(self.clone())
+    }
+
+    /// Returns the calls whose response has arrived after they had ended, once each.
+    pub(crate) fn late_responses(&self) -> Vec<WorkId> {
+        match &self.way {
+            Transport::Pipe(queue) => queue.state().calls.late_responses(),
+            Transport::Http(wire) => wire.calls().late_responses(),
+        }
     }
 
     /// Returns a handle that does not keep the connection alive.
@@ -302,7 +311,8 @@ impl FastLane {
             match &self.way {
                 Transport::Pipe(queue) => {
                     let frame = |out: &mut Vec<u8>, id| frame::tool_call(out, id, &call);
-                    pipe::send(queue, limits, WhenDropped::Cancel, watcher, frame).await
+                    let about = (watcher, call.work);
+                    pipe::send(queue, limits, WhenDropped::Cancel, about, frame).await
                 }
                 // Boxed: the future is large, and would enlarge that of a call over a pipe.
                 Transport::Http(wire) => {
@@ -331,7 +341,21 @@ impl FastLane {
         params: &RawValue,
         limits: TimeLimits,
     ) -> Result<Json, CallError> {
-        self.send(method, params, limits, WhenDropped::Cancel).await
+        self.request_for(None, method, params, limits).await
+    }
+
+    /// Like [`request`](Self::request), for this call among those in progress on the server.
+    ///
+    /// # Errors
+    /// Like [`request`](Self::request).
+    pub(crate) async fn request_for(
+        &self,
+        work: Option<WorkId>,
+        method: &str,
+        params: &RawValue,
+        limits: TimeLimits,
+    ) -> Result<Json, CallError> {
+        self.send(work, method, params, limits, WhenDropped::Cancel).await
     }
 
     /// Like [`request`](Self::request), but for use before the handshake: dropping the future does
@@ -342,11 +366,12 @@ impl FastLane {
         params: &RawValue,
         limits: TimeLimits,
     ) -> Result<Json, CallError> {
-        self.send(method, params, limits, WhenDropped::Forget).await
+        self.send(None, method, params, limits, WhenDropped::Forget).await
     }
 
     async fn send(
         &self,
+        work: Option<WorkId>,
         method: &str,
         params: &RawValue,
         limits: TimeLimits,
@@ -355,10 +380,12 @@ impl FastLane {
         match &self.way {
             Transport::Pipe(queue) => {
                 let frame = |out: &mut Vec<u8>, id| frame::request(out, id, method, params);
-                pipe::send(queue, limits, when_dropped, None, frame).await
+                pipe::send(queue, limits, when_dropped, (None, work), frame).await
             }
             // Boxed: large and rare.
-            Transport::Http(wire) => Box::pin(http::request(wire, method, params, limits)).await,
+            Transport::Http(wire) => {
+                Box::pin(http::request(wire, work, method, params, limits)).await
+            }
         }
     }
 }

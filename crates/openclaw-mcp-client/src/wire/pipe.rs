@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::call_error::CallError;
 use super::calls::{CallId, Fault, OnReply, Waiter};
-use super::fast_lane::TimeLimits;
+use super::fast_lane::{TimeLimits, WorkId};
 use super::progress::ProgressWatcher;
 use super::queue::{QueueState, WriteQueue};
 use super::{Closed, frame};
@@ -26,7 +26,7 @@ pub(super) async fn send(
     queue: &WriteQueue,
     limits: TimeLimits,
     when_dropped: WhenDropped,
-    watcher: Option<&ProgressWatcher>,
+    (watcher, work): (Option<&ProgressWatcher>, Option<WorkId>),
     write: impl FnOnce(&mut Vec<u8>, u64),
 ) -> Result<Json, CallError> {
     let mut now = Instant::now();
@@ -42,6 +42,7 @@ pub(super) async fn send(
     let opened = queue.push(|state| {
         let (id, answer) = state.calls.open()?;
         is_due_sooner = state.calls.limit(id, now, limits);
+        state.calls.track(id, work);
         if let Some(watcher) = watcher {
             state.calls.watch(id, watcher);
         }
@@ -74,6 +75,7 @@ pub(super) async fn send(
 /// queue may exceed its capacity by this call: whether there is room is checked before.
 pub(super) fn start<C: OnReply + 'static>(
     queue: Arc<WriteQueue>,
+    work: Option<WorkId>,
     limits: TimeLimits,
     now: Instant,
     call: Box<C>,
@@ -92,6 +94,7 @@ pub(super) fn start<C: OnReply + 'static>(
         Waiter::Function(call)
     });
     let is_due_sooner = calls.limit(id, now, limits);
+    calls.track(id, work);
     drop(state);
     if is_due_sooner {
         queue.is_due_sooner();
@@ -132,7 +135,7 @@ impl Drop for Call<'_> {
         }
         let id = self.id;
         self.queue.push(|state| {
-            if state.calls.close(id).is_some() && self.when_dropped == WhenDropped::Cancel {
+            if state.calls.abandon(id).is_some() && self.when_dropped == WhenDropped::Cancel {
                 frame::cancelled(&mut state.out, id.number());
                 state.out.push(b'\n');
             }

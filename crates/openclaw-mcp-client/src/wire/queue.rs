@@ -214,7 +214,7 @@ impl WriteQueue {
     /// Cancels a call that no future waits for. Returns whether it was pending.
     pub(super) fn cancel(&self, id: CallId) -> bool {
         let closed = self.push(|state| {
-            let closed = state.calls.close(id);
+            let closed = state.calls.abandon(id);
             if closed.is_some() {
                 cancelled(state, id);
             }

@@ -7,31 +7,36 @@ mod clock;
 mod notes;
 mod tools;
 
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
-    CustomResult, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig,
-};
-use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
-use rmcp::transport::stdio_pipes;
-use rmcp::{ErrorData, ServerHandler, ServiceExt as _};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_util::sync::CancellationToken;
+use std::convert::Infallible;
+use std::sync::Arc;
 
-use crate::era::{EraServer, era_of, has_method};
-use crate::server::{invalid_params, reason, unknown_method};
-use crate::transport::LineTransport;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
+    InitializeResult, ListPromptsResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use rmcp::transport::stdio_pipes;
+use rmcp::{ErrorData, ServerHandler};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::front::connection::ClientConnection;
+use crate::front::lines::{self, LineClient, LineError, LineLimits};
+
+/// Its messages are small.
+const LIMITS: LineLimits = LineLimits { line: 8 * 1024 * 1024, requests: 256 };
 
 /// Why the server stopped before its client disconnected.
 #[derive(Debug, thiserror::Error)]
-#[error("invalid MCP from the client: {0}")]
-pub struct DemoServerError(String);
+#[error(transparent)]
+pub struct DemoServerError(#[from] LineError);
 
 /// Serves the client on stdin and stdout until stdin closes.
 ///
 /// # Errors
-/// If the client does not send MCP.
+/// If the client sends a line too slowly or without memory for it, or the connection breaks.
 pub async fn serve_stdio() -> Result<(), DemoServerError> {
     let (input, output) = stdio_pipes();
     serve(input, output).await
@@ -40,23 +45,19 @@ pub async fn serve_stdio() -> Result<(), DemoServerError> {
 /// Serves the client at the other end of two streams until `input` closes.
 ///
 /// # Errors
-/// If the client does not send MCP.
+/// If the client sends a line too slowly or without memory for it, or the connection breaks.
 pub async fn serve(
-    input: impl AsyncRead + Send + Unpin + 'static,
-    output: impl AsyncWrite + Send + Unpin + 'static,
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin,
 ) -> Result<(), DemoServerError> {
-    let lines = LineTransport::new(input, output, CancellationToken::new());
-    let running = match EraServer(Demo).serve(lines).await {
-        Ok(running) => running,
-        // A client may disconnect before the handshake.
-        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-        Err(error) => return Err(DemoServerError(reason(&error))),
-    };
-    running.waiting().await.map_err(|error| DemoServerError(error.to_string()))?;
-    Ok(())
+    let client = LineClient::local();
+    let demo = Demo { connection: Arc::clone(&client.connection) };
+    Ok(lines::serve(client, LIMITS, None::<Infallible>, demo, input, output).await?)
 }
 
-struct Demo;
+struct Demo {
+    connection: Arc<ClientConnection>,
+}
 
 impl ServerHandler for Demo {
     fn get_info(&self) -> ServerConfig {
@@ -71,6 +72,14 @@ impl ServerHandler for Demo {
         ServerConfig::new(capabilities)
             .with_server_info(this)
             .with_instructions("A demo server. It is read-only.")
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        self.connection.initialize(self, request, &context)
     }
 
     async fn list_tools(
@@ -127,18 +136,5 @@ impl ServerHandler for Demo {
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         Ok(notes::complete(&request))
-    }
-
-    /// Receives what does not match a type of `rmcp`, also requests of methods that it knows.
-    async fn on_custom_request(
-        &self,
-        request: CustomRequest,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
-        let method = request.method.as_str();
-        Err(match has_method(&self.get_info().capabilities, method, era_of(&context)) {
-            true => invalid_params(method),
-            false => unknown_method(method),
-        })
     }
 }

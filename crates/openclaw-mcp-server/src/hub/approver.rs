@@ -6,80 +6,19 @@
 //! user before every call is asked nevertheless: whether it does cannot be known.
 
 use futures_util::future::BoxFuture;
-use openclaw_content::{QuestionText, QuestionTooLong, Untrusted, clean_excerpt, clean_line};
+use openclaw_content::{QuestionText, QuestionTooLong, Untrusted, clean_line};
 use openclaw_mcp::inventory::describe::without_server;
 use openclaw_mcp_client::host::PATIENCE;
 use openclaw_protocol::Scope;
 use openclaw_tools::{ApprovalAnswer, ApprovalExtent, ApprovalReason, ApprovalRequest, Approver};
-use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::answers::{AskableClient, ClientQuestion, ELICIT, ask_if_able};
 use super::client::{ApprovalRights, HubClient};
+use crate::input::approval::{ApprovalChoice, CallQuestion, MAX_QUESTION};
+use crate::input::{AskableClient, ask_if_able};
 
-/// Maximum length of a question, in characters.
-pub(crate) const MAX_QUESTION: usize = 8_000;
-/// Maximum length of what "always" allows, in characters.
-const MAX_ALWAYS: usize = 600;
 /// Maximum length of a tool's name in a command, in characters.
 const MAX_NAME: usize = 80;
-/// The answers that a user chooses from.
-const ONCE: &str = "allow once";
-const ALWAYS: &str = "always allow";
-const NO: &str = "deny";
-
-/// A call that the user of a client decides about.
-#[derive(Debug)]
-pub(crate) struct CallQuestion<'a> {
-    /// What is asked, with the call.
-    pub(crate) text: String,
-    /// What "always" allows, if it is offered.
-    pub(crate) always: Option<&'a str>,
-}
-
-/// The decision of a user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ApprovalChoice {
-    /// Allow this call.
-    Once,
-    /// Allow also what `always` says.
-    Always,
-    /// Deny this call.
-    Deny,
-    /// None: the question was dismissed.
-    Dismissed,
-}
-
-impl CallQuestion<'_> {
-    /// The question as an elicitation.
-    pub(crate) fn question(&self) -> ClientQuestion {
-        let mut choices = vec![ONCE, NO];
-        let mut schema = json!({ "type": "string", "title": "Decision" });
-        if let Some(always) = self.always {
-            choices.insert(1, ALWAYS);
-            let always = clean_excerpt(Untrusted::new(always), MAX_ALWAYS);
-            schema["description"] = json!(format!("{ALWAYS}: {always}"));
-        }
-        schema["enum"] = json!(choices);
-        let properties = json!({ "decision": schema });
-        let schema =
-            json!({ "type": "object", "properties": properties, "required": ["decision"] });
-        let params = json!({ "mode": "form", "message": self.text, "requestedSchema": schema });
-        ClientQuestion { method: ELICIT, params }
-    }
-
-    /// Reads the answer.
-    pub(crate) fn choice(&self, answer: &Value) -> ApprovalChoice {
-        let decision = answer.pointer("/content/decision").and_then(Value::as_str);
-        match (answer.get("action").and_then(Value::as_str), decision) {
-            (Some("accept"), Some(ONCE)) => ApprovalChoice::Once,
-            (Some("accept"), Some(ALWAYS)) if self.always.is_some() => ApprovalChoice::Always,
-            (Some("accept" | "decline"), _) => ApprovalChoice::Deny,
-            _ => ApprovalChoice::Dismissed,
-        }
-    }
-}
-
 /// Asks the user of a client, within the rights of its principal.
 #[derive(Debug)]
 pub(super) struct ClientApprover<'a> {
@@ -135,7 +74,15 @@ impl Approver for ClientApprover<'_> {
                 Ok(text) => text,
                 Err(error) => {
                     tracing::warn!(tool = %asked.tool.name, %error, "the client is not asked");
-                    return ApprovalAnswer::NotAsked;
+                    return match self.command(&asked, true) {
+                        Some(command) if asked.why == ApprovalReason::Changed => {
+                            ApprovalAnswer::NotEntitled(format!(
+                                "The tool's description or schema has changed, and {error}. The user \
+                                 has to{command}. The tool was not called."
+                            ))
+                        }
+                        _ => ApprovalAnswer::NotAsked,
+                    };
                 }
             };
             let call = CallQuestion { text, always: always.map(|always| always.words.as_str()) };

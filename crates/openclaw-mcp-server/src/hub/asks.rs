@@ -3,7 +3,8 @@
 //! Which call a server's request belongs to is known if it is part of a result, if it arrives on the
 //! stream of a call, or if all calls that the server is processing are those of one client. Otherwise
 //! it is refused: another client's user must neither see the question nor answer it. So is one about the
-//! call of a client that is gone. A request outside any call reaches no client.
+//! call of a client that is gone. Calls that ended without a response of the server count, too: not every
+//! server stops when a call is cancelled. A request outside any call reaches no client.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::ready;
@@ -16,26 +17,35 @@ use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp_client::host::{
     CallInProgress, Downstream, ElicitationAnswer, ElicitationRequest, SamplingRequest,
 };
+use openclaw_tools::{OutcomeDetails, RawReply, ToolOutcome};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
-use super::answers::{
-    AskableClient, ClientAnswer, ClientQuestion, ROOTS, SAMPLE, ask_if_able, elicited,
-};
 use super::client::HubClient;
 use super::listen::Updated;
+use crate::input::{
+    AskableClient, ClientAnswer, ClientQuestion, ROOTS, SAMPLE, ask_if_able, elicited, visit_id,
+};
 
 /// Why a request is refused that may belong to the call of another client.
 const UNCLEAR: &str = "the server is processing calls of several clients, and does not say which of \
                        them it asks";
 /// The beginning of the names of clients' sessions. The keys of all others name an agent or a caller.
 const HUB_SESSION: &str = "hub:";
+/// What follows the number of the client in such a name.
+const OF_CLIENT: char = '.';
 /// Maximum length of a text in a log message, in characters.
 const LOG_CHARS: usize = 4_000;
 /// How many changes of resources are kept for a slow client; it loses the oldest.
 const MAX_UPDATES: usize = 256;
 /// How many visits to URLs are remembered.
 const MAX_VISITS: usize = 256;
+/// How many visits that one error requires are remembered.
+const MAX_VISITS_OF_ERROR: usize = 16;
+/// Maximum length of the id of a visit, in bytes; a longer one is not remembered.
+const MAX_VISIT_ID: usize = 1_024;
+/// The code of the error that requires the client to visit URLs before it repeats the request.
+const VISITS_REQUIRED: i64 = -32042;
 
 /// The calls that are made for clients, and the clients that listen to what servers report.
 #[derive(Debug)]
@@ -63,17 +73,24 @@ struct Visit {
 
 impl Default for Asks {
     fn default() -> Self {
-        let (updates, next) = (broadcast::Sender::new(MAX_UPDATES), AtomicU64::new(1));
-        let (calls, listeners, visits, fleet) = Default::default();
-        Self { calls, listeners, updates, visits, next, fleet }
+        Self {
+            calls: Mutex::default(),
+            listeners: Mutex::default(),
+            updates: broadcast::Sender::new(MAX_UPDATES),
+            visits: Mutex::default(),
+            next: AtomicU64::new(1),
+            fleet: OnceLock::new(),
+        }
     }
 }
 
 /// For whom the calls of a session are made.
 #[derive(Debug)]
 struct CallOf {
-    /// The number of the client; `None` for one that several programs may share.
-    client: Option<u64>,
+    /// The number of the client.
+    client: u64,
+    /// Whether several programs may share it.
+    is_shared: bool,
     answers: Arc<dyn AskableClient>,
     /// Whether texts of servers are sanitized for it.
     wraps: bool,
@@ -110,17 +127,17 @@ impl Drop for CallScope {
 }
 
 impl Asks {
-    /// Registers the client that the calls of a new session are made for. Without its number, it is
-    /// not taken for the client of another session.
+    /// Registers the client that the calls of a new session are made for. One that several programs may
+    /// share is not taken for the client of another open session.
     pub(super) fn register(
         self: &Arc<Self>,
-        client: Option<u64>,
+        (client, is_shared): (u64, bool),
         answers: Arc<dyn AskableClient>,
         wraps: bool,
     ) -> CallScope {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let session = format!("{HUB_SESSION}{number}");
-        self.calls().insert(session.clone(), CallOf { client, answers, wraps });
+        let session = format!("{HUB_SESSION}{client}{OF_CLIENT}{number}");
+        self.calls().insert(session.clone(), CallOf { client, is_shared, answers, wraps });
         CallScope { asks: Arc::clone(self), session }
     }
 
@@ -183,6 +200,34 @@ impl Asks {
         }))
     }
 
+    /// Replaces the ids of the URLs that the client of a session has to visit before it repeats its
+    /// request (error -32042) by ids that the client is told when they were visited.
+    pub(super) fn name_visits(&self, outcome: &mut ToolOutcome, session: &str) {
+        let OutcomeDetails { server: Some(server), raw: Some(RawReply::Error(json)), .. } =
+            &mut *outcome.details
+        else {
+            return;
+        };
+        let Ok(mut error) = serde_json::from_str::<Value>(json) else { return };
+        if error["code"] != VISITS_REQUIRED {
+            return;
+        }
+        let Some(visits) = error.pointer_mut("/data/elicitations").and_then(Value::as_array_mut)
+        else {
+            return;
+        };
+        let Some(client) = self.calls().get(session).map(|call| Arc::clone(&call.answers)) else {
+            return;
+        };
+        for visit in visits.iter_mut().take(MAX_VISITS_OF_ERROR) {
+            let Some(Value::String(id)) = visit.get_mut("elicitationId") else { continue };
+            let ours = visit_id(self.next.fetch_add(1, Ordering::Relaxed));
+            self.remember_visit(server, id, &ours, &client);
+            *id = ours;
+        }
+        *json = error.to_string();
+    }
+
     /// Remembers a URL that a client is asked to visit, instead of the oldest one if there are too many.
     fn remember_visit(
         &self,
@@ -191,6 +236,9 @@ impl Asks {
         ours: &str,
         client: &Arc<dyn AskableClient>,
     ) {
+        if theirs.len() > MAX_VISIT_ID {
+            return;
+        }
         let visit = Visit {
             server: server.to_owned(),
             theirs: theirs.to_owned(),
@@ -231,24 +279,22 @@ impl Asks {
     fn concerned(&self, in_progress: &[CallInProgress]) -> Concerned {
         let calls = self.calls();
         let of = |call: &CallInProgress| calls.get(call.session.as_deref()?);
-        let is_of_gone_client = |call: &CallInProgress| {
-            let session = call.session.as_deref();
-            session.is_some_and(|it| it.starts_with(HUB_SESSION) && !calls.contains_key(it))
+        let Some(newest) = in_progress.iter().find_map(of) else {
+            let is_of_gone_client = in_progress.iter().any(|call| client_of(call).is_some());
+            return if is_of_gone_client { Concerned::Unclear } else { Concerned::NoClient };
         };
-        if in_progress.iter().any(is_of_gone_client) {
-            return Concerned::Unclear;
-        }
-        let Some(newest) = in_progress.iter().find_map(of) else { return Concerned::NoClient };
         let is_same = |call: &CallInProgress| match of(call) {
             Some(other) => {
                 Arc::ptr_eq(&other.answers, &newest.answers)
-                    || (other.client.is_some() && other.client == newest.client)
+                    || (!other.is_shared && other.client == newest.client)
             }
-            None => false,
+            // A session that has ended, which may be an earlier one of the same client.
+            None => client_of(call) == Some(newest.client),
         };
-        match in_progress.iter().all(is_same) {
-            true => Concerned::Client(Arc::clone(&newest.answers), newest.wraps),
-            false => Concerned::Unclear,
+        if in_progress.iter().all(is_same) {
+            Concerned::Client(Arc::clone(&newest.answers), newest.wraps)
+        } else {
+            Concerned::Unclear
         }
     }
 
@@ -264,6 +310,13 @@ impl Asks {
         let listeners: Vec<_> = self.listeners().iter().filter_map(Weak::upgrade).collect();
         listeners.iter().for_each(tell);
     }
+}
+
+/// The number of the client that a call is made for, from the name of its session; `None` for all other
+/// callers.
+fn client_of(call: &CallInProgress) -> Option<u64> {
+    let (client, _) = call.session.as_deref()?.strip_prefix(HUB_SESSION)?.split_once(OF_CLIENT)?;
+    client.parse().ok()
 }
 
 /// A log message that names its server, unless it names its logger. Its texts are sanitized if the client
@@ -297,13 +350,18 @@ impl Downstream for Asks {
 
     fn visited(&self, server: &str, id: &str) {
         let mut visits = self.visits();
-        let found = visits.iter().position(|it| it.server == server && it.theirs == id);
-        let visit = found.and_then(|at| visits.remove(at));
+        let is_it = |it: &Visit| it.server == server && it.theirs == id;
+        let Some(client) = visits.iter().find(|it| is_it(it)).map(|it| it.client.clone()) else {
+            return;
+        };
+        // A client that has repeated its request in vain knows the visit by several ids.
+        let (visited, others): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut *visits)
+            .into_iter()
+            .partition(|it| is_it(it) && it.client.ptr_eq(&client));
+        *visits = others;
         drop(visits);
-        if let Some(visit) = visit
-            && let Some(client) = visit.client.upgrade()
-        {
-            client.visited(&visit.ours);
+        if let Some(client) = client.upgrade() {
+            visited.iter().for_each(|visit| client.visited(&visit.ours));
         }
     }
 
@@ -334,9 +392,9 @@ mod tests {
     use futures_util::FutureExt as _;
     use openclaw_mcp_client::host::ElicitationKind;
 
-    use super::super::answers::Abilities;
-    use super::super::replying::{CallEvent, CallEvents, ReplyingTask};
     use super::*;
+    use crate::front::events::{CallEvent, CallEvents, ReplyingTask};
+    use crate::input::Abilities;
 
     fn request(sessions: &[Option<&str>]) -> ElicitationRequest {
         let calls = sessions.iter().map(|session| CallInProgress {
@@ -352,16 +410,17 @@ mod tests {
         }
     }
 
-    fn client(asks: &Arc<Asks>, number: Option<u64>, form: bool) -> (CallScope, CallEvents) {
+    /// A client that several programs share has the number 0.
+    fn client(asks: &Arc<Asks>, number: u64, form: bool) -> (CallScope, CallEvents) {
         let (task, events) = ReplyingTask::new(Abilities { form, ..Abilities::default() }, None);
-        (asks.register(number, task, true), events)
+        (asks.register((number, number == 0), task, true), events)
     }
 
     #[tokio::test]
     async fn the_newest_call_of_the_only_client_is_asked() {
         let asks = Arc::new(Asks::default());
-        let (old, mut old_events) = client(&asks, Some(1), true);
-        let (new, mut new_events) = client(&asks, Some(1), true);
+        let (old, mut old_events) = client(&asks, 1, true);
+        let (new, mut new_events) = client(&asks, 1, true);
         let sessions = [Some(new.session()), Some(old.session())];
         let answering = tokio::spawn(asks.elicit(&request(&sessions)).unwrap());
         let CallEvent::Ask(question, answer) = new_events.next().await else { panic!() };
@@ -374,18 +433,34 @@ mod tests {
         let of_agent = request(&[Some("agent:main:main")]);
         assert!(asks.elicit(&of_agent).is_none(), "it is for another user");
         assert!(asks.elicit(&request(&[None])).is_none(), "it is for another user");
-        let (mute, _mute_events) = client(&asks, Some(2), false);
+        let (mute, _mute_events) = client(&asks, 2, false);
         let declined = asks.elicit(&request(&[Some(mute.session())])).unwrap().await;
         assert_eq!(declined, ElicitationAnswer::Decline);
     }
 
     #[tokio::test]
+    async fn an_earlier_session_of_the_same_client_is_not_another_client() {
+        let asks = Arc::new(Asks::default());
+        for number in [0, 1] {
+            let (gone, _events) = client(&asks, number, true);
+            let earlier = gone.session().to_owned();
+            drop(gone);
+            let (now, mut events) = client(&asks, number, true);
+            let asked = request(&[Some(now.session()), Some(&earlier)]);
+            let answering = tokio::spawn(asks.elicit(&asked).unwrap());
+            let CallEvent::Ask(_, answer) = events.next().await else { panic!() };
+            answer.send(Ok(json!({ "action": "decline" }))).unwrap();
+            assert_eq!(answering.await.unwrap(), ElicitationAnswer::Decline);
+        }
+    }
+
+    #[tokio::test]
     async fn a_question_that_may_be_for_another_user_is_asked_nowhere() {
         let asks = Arc::new(Asks::default());
-        let (ours, mut events) = client(&asks, Some(1), true);
-        let (theirs, mut their_events) = client(&asks, Some(2), true);
-        let (shared, mut shared_events) = client(&asks, None, true);
-        let (like_it, _events) = client(&asks, None, true);
+        let (ours, mut events) = client(&asks, 1, true);
+        let (theirs, mut their_events) = client(&asks, 2, true);
+        let (shared, mut shared_events) = client(&asks, 0, true);
+        let (like_it, _events) = client(&asks, 0, true);
         let (ours, theirs) = (Some(ours.session()), Some(theirs.session()));
         let shared = Some(shared.session());
         for calls in [
@@ -395,8 +470,8 @@ mod tests {
             [ours, Some("agent:main:main")],
             [None, ours],
             // The client of this one is gone.
-            [ours, Some("hub:99")],
-            [Some("hub:99"), Some("agent:main:main")],
+            [ours, Some("hub:9.99")],
+            [Some("hub:9.99"), Some("agent:main:main")],
         ] {
             let asked = request(&calls);
             assert_eq!(asks.elicit(&asked).unwrap().await, ElicitationAnswer::Cancel, "{calls:?}");

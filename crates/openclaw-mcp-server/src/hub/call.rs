@@ -2,23 +2,27 @@
 
 use std::sync::Arc;
 
+use openclaw_budget::ByteBudget;
 use openclaw_config::LogLevel;
 use openclaw_tools::pipeline::{Refusal, RefuseCall, Resolve, Resolving, unknown};
 use openclaw_tools::{
     Call, CallContext, CallOptions, Consent, Fallback, ProgressWatcher, RefusedBy, Relay,
-    StartedCall, Tool, ToolFailure,
+    StartedCall, Tool, ToolFailure, ToolOutcome,
 };
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::answers::AskableClient;
 use super::approver::ClientApprover;
+use super::asks::CallScope;
 use super::client::{HubClient, Rights};
-use super::incoming::{CallRequest, PlainCall};
-use super::reply::{BUSY, HubReply, INVALID_PARAMS, ReplyTo};
-use super::running::CALL;
 use super::search;
 use super::view::HubView;
+use crate::front::connection::ClientConnection;
+use crate::front::events::{CallEvents, ReplyingTask};
+use crate::front::incoming::{CallRequest, PlainCall};
+use crate::front::reply::{BUSY, HubReply, INVALID_PARAMS, ReplyTo};
+use crate::front::running::{CALL, CallingClient, RunningCall, WaitingCalls, Watched};
+use crate::input::AskableClient;
 
 /// For whom a call is made.
 #[derive(Debug, Clone, Copy)]
@@ -135,25 +139,13 @@ impl HubClient {
                 Box::pin(pipeline.call(&RefuseCall(refuse), call, &context)).await
             }
         };
-        HubReply::of_call(outcome, self.options.wrap, self.reply_to(CALL, request))
+        self.reply_of_call(outcome, by.session, self.reply_to(CALL, request))
     }
 
-    /// The client of a request, for its reply.
-    pub(super) fn reply_to<'a>(&'a self, method: &'a str, request: &'a CallRequest) -> ReplyTo<'a> {
-        let CallRequest { name, arguments, modern, .. } = request;
-        match modern {
-            Some(_) => self.reply_to_modern(method, name, arguments),
-            None => ReplyTo::Legacy,
-        }
-    }
-
-    fn reply_to_modern<'a>(
-        &'a self,
-        method: &'a str,
-        name: &'a str,
-        arguments: &'a RawValue,
-    ) -> ReplyTo<'a> {
-        ReplyTo::Modern(&self.hub.seal, self.origin(method, name, arguments.get()))
+    /// Returns the reply for the outcome of a call of a session.
+    fn reply_of_call(&self, mut outcome: ToolOutcome, session: &str, to: ReplyTo<'_>) -> HubReply {
+        self.hub.asks.name_visits(&mut outcome, session);
+        HubReply::of_call(outcome, self.options.wrap, to)
     }
 
     /// Has the server of a tool send log messages of this level, if it is told so by a request of its
@@ -194,18 +186,18 @@ impl HubClient {
             // There is room, unless another request of the client has just taken it: that one more is
             // let through.
             let _ = self.check_limit(rights.now);
-            let (done, wraps) = (done(), self.options.wrap);
+            let (done, by, session) = (done(), Arc::clone(self), by.session.to_owned());
             // A result since 2026-07-28 may have a state, which belongs to the request.
-            let modern = is_modern
-                .then(|| (Arc::clone(self), call.name.to_owned(), call.arguments.to_owned()));
+            let modern = is_modern.then(|| (call.name.to_owned(), call.arguments.to_owned()));
             move |outcome| {
                 let to = match &modern {
-                    Some((client, name, arguments)) => {
-                        client.reply_to_modern(CALL, name, arguments)
+                    Some((name, arguments)) => {
+                        let origin = by.origin(CALL, name, arguments.get());
+                        ReplyTo::Modern(&by.waiting().seal, origin)
                     }
                     None => ReplyTo::Legacy,
                 };
-                done(HubReply::of_call(outcome, wraps, to));
+                done(by.reply_of_call(outcome, &session, to));
             }
         };
         let made = Call::new(call.name, call.arguments);
@@ -254,6 +246,64 @@ impl HubClient {
         let log_level = level.map(LogLevel::as_str);
         let relay =
             Relay { wraps: self.options.wrap, more, meta, shows_pages: false, extra, log_level };
-        CallOptions { relay: Some(relay), client: Some(self.number()), ..CallOptions::default() }
+        CallOptions { relay: Some(relay), client: Some(self.as_caller()), ..CallOptions::default() }
     }
+}
+
+impl CallingClient for HubClient {
+    fn number(&self) -> u64 {
+        self.as_caller().number
+    }
+
+    fn connection(&self) -> &ClientConnection {
+        &self.connection
+    }
+
+    fn budget(&self) -> &Arc<ByteBudget> {
+        &self.budget
+    }
+
+    fn waiting(&self) -> &WaitingCalls<Self> {
+        &self.hub.waiting
+    }
+
+    fn owns_calls_of(&self, other: &Self) -> bool {
+        self.principal() == other.principal()
+    }
+
+    fn start(self: &Arc<Self>, request: CallRequest) -> RunningCall<Self> {
+        let (answers, events) = self.replying(&request);
+        let scope = Arc::new(self.scope_of(Arc::clone(&answers) as _));
+        start_in_scope(self, request, answers, events, scope, Watched::AsRequested)
+    }
+}
+
+impl HubClient {
+    /// What reaches the client by replies to this request only.
+    pub(super) fn replying(&self, request: &CallRequest) -> (Arc<ReplyingTask>, CallEvents) {
+        let (abilities, log_level) = match &request.modern {
+            Some(modern) => (modern.abilities, modern.log_level),
+            None => (self.abilities(), Some(self.log_level().unwrap_or(LogLevel::Debug))),
+        };
+        ReplyingTask::new(abilities, log_level)
+    }
+}
+
+/// Starts a call in a scope of several calls.
+pub(super) fn start_in_scope(
+    client: &Arc<HubClient>,
+    request: CallRequest,
+    answers: Arc<ReplyingTask>,
+    events: CallEvents,
+    scope: Arc<CallScope>,
+    watched: Watched,
+) -> RunningCall<HubClient> {
+    let calling = Arc::clone(client);
+    RunningCall::new(client, request, events, watched, |request, watcher| {
+        Box::pin(async move {
+            let watcher = watcher.as_ref();
+            let by = CallFor { session: scope.session(), answers: &*answers, watcher };
+            calling.call(&request, by).await
+        })
+    })
 }

@@ -15,39 +15,29 @@ use openclaw_mcp::server::Server;
 use openclaw_mcp_client::limiter::{Limiter, RetryAfter};
 use openclaw_mcp_client::listing::app;
 use openclaw_protocol::{Principal, Scope};
-use openclaw_tools::Fallback;
-use rmcp::model::{CustomNotification, ServerNotification};
-use rmcp::service::{Peer, RoleServer};
+use openclaw_tools::{CallClient, Fallback};
 use serde_json::{Value, json};
-use tokio::sync::{Semaphore, watch};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
 
-use super::answers::{Abilities, AskableClient, ClientAnswer, ClientQuestion, ask_peer};
 use super::asks::CallScope;
-use super::incoming::ModernRequest;
-use super::memory::MAX_URI;
 use super::options::HubClientOptions;
-use super::outbox::Outbox;
-use super::reply::{HubReply, INVALID_PARAMS};
-use super::running::RunningCall;
-use super::state::{Continues, StateOrigin, UNKNOWN_STATE};
 use super::view::HubView;
 use super::{Hub, HubCaller};
-use crate::batch;
+use crate::front::connection::ClientConnection;
+use crate::front::events::is_logged;
+use crate::front::memory::MAX_URI;
+use crate::input::{Abilities, AskableClient, ClientAnswer, ClientQuestion};
 
 /// How long a call of an unknown tool waits for servers that are still connecting.
 const CONNECTING: Duration = Duration::from_secs(20);
 /// How long the lists of a client wait for servers that are still connecting: all of them together, not
 /// each. Clients give a server 10 s or more to start, and are notified when a list has changed.
 const FIRST_LISTS: Duration = Duration::from_secs(5);
-/// How long a notification may take.
-const NOTIFYING: Duration = Duration::from_secs(20);
 /// Maximum number of resources that a client subscribes to.
 pub(super) const MAX_SUBSCRIPTIONS: usize = 1_000;
 /// Why a URI is refused.
 pub(super) const LONG_URI: &str = "the URI exceeds 8 KiB";
-/// Maximum number of notifications that are being sent.
-const MAX_NOTIFICATIONS: usize = 256;
 /// Maximum length of a client's name, in characters.
 const MAX_NAME: usize = 60;
 
@@ -71,17 +61,9 @@ pub(super) struct HubClient {
     name: OnceLock<String>,
     view: Mutex<Option<Arc<HubView>>>,
     limiter: Limiter,
-    /// The way to it outside of replies, for clients with a handshake.
-    peer: OnceLock<Peer<RoleServer>>,
-    /// Where its messages are written, for a client that is reached by lines.
-    outbox: OnceLock<Arc<Outbox>>,
-    /// Limits the number of notifications that are being sent.
-    notifying: Arc<Semaphore>,
-    abilities: OnceLock<Abilities>,
+    pub(super) connection: Arc<ClientConnection>,
     /// Whether it declared in the handshake that it shows pages of MCP Apps.
     shows_pages: OnceLock<bool>,
-    /// The protocol version of its handshake.
-    version: OnceLock<String>,
     ready: watch::Sender<bool>,
     /// When its lists no longer wait for servers; set by the first one.
     settled_at: OnceLock<Instant>,
@@ -168,7 +150,8 @@ impl HubClient {
             Some(token) => format!("{} (token {})", options.name, token.name()),
             None => options.name.clone(),
         };
-        let (servers, memory) = (BTreeMap::new(), budget.permit());
+        let subscriptions =
+            Subscriptions { servers: BTreeMap::new(), bytes: 0, memory: budget.permit() };
         Self {
             hub,
             principal,
@@ -181,16 +164,12 @@ impl HubClient {
             name: OnceLock::new(),
             view: Mutex::default(),
             limiter,
-            peer: OnceLock::new(),
-            outbox: OnceLock::new(),
-            notifying: Arc::new(Semaphore::new(MAX_NOTIFICATIONS)),
-            abilities: OnceLock::new(),
+            connection: Arc::default(),
             shows_pages: OnceLock::new(),
-            version: OnceLock::new(),
             ready: watch::Sender::new(false),
             settled_at: OnceLock::new(),
             log_level: Mutex::default(),
-            subscriptions: Mutex::new(Subscriptions { servers, bytes: 0, memory }),
+            subscriptions: Mutex::new(subscriptions),
         }
     }
 
@@ -199,11 +178,6 @@ impl HubClient {
     pub(super) fn agent(&self) -> Option<(Fallback, Arc<AgentTools>)> {
         let fallback = self.hub.agents.fallback(&self.agent)?;
         Some((fallback, self.hub.agent_tools(&self.agent)?))
-    }
-
-    /// Its number, by which it has connections of its own.
-    pub(super) fn number(&self) -> u64 {
-        self.number
     }
 
     pub(super) fn agent_id(&self) -> &str {
@@ -229,11 +203,6 @@ impl HubClient {
         } else {
             ApprovalRights::Nothing
         }
-    }
-
-    /// Takes a parked call, if it is one of the same principal.
-    fn take_parked(&self, id: &str) -> Option<RunningCall> {
-        self.hub.parked.take(id, |call| *call.principal() == self.principal)
     }
 
     /// Its name in the audit log; that in the request, if it has not made itself known before.
@@ -277,7 +246,7 @@ impl HubClient {
         if let Some(view) = kept.as_ref().filter(|view| view.is_current(agent)) {
             return Arc::clone(view);
         }
-        let view = Arc::new(HubView::of(
+        let view = Arc::new(HubView::new(
             Arc::clone(agent),
             &self.options,
             self.hub.own_names(&self.agent),
@@ -306,31 +275,14 @@ impl HubClient {
     }
 
     /// Records what the client says about itself in the handshake. A shared one has none.
-    pub(super) fn introduced(&self, name: &str, capabilities: &Value, peer: &Peer<RoleServer>) {
+    pub(super) fn introduced(&self, name: &str, capabilities: &Value) {
         let _ = self.name.set(self.named(name));
-        let _ = self.abilities.set(Abilities::of(capabilities));
         let _ = self.shows_pages.set(app::is_declared(capabilities));
-        let _ = self.peer.set(peer.clone());
     }
 
     /// Whether it shows pages of MCP Apps, according to its handshake.
     pub(super) fn shows_pages(&self) -> bool {
         self.shows_pages.get().copied().unwrap_or_default()
-    }
-
-    /// Records the protocol version of its handshake.
-    pub(super) fn speaks(&self, version: &str) {
-        let _ = self.version.set(version.to_owned());
-    }
-
-    /// Whether it may send batches.
-    pub(super) fn has_batches(&self) -> bool {
-        self.version.get().is_some_and(|version| version == batch::VERSION)
-    }
-
-    /// Sets where its messages are written.
-    pub(super) fn writes_to(&self, outbox: &Arc<Outbox>) {
-        let _ = self.outbox.set(Arc::clone(outbox));
     }
 
     /// Records that the handshake is done: from now on it may be notified of changes.
@@ -344,6 +296,11 @@ impl HubClient {
         let _ = self.ready.subscribe().wait_for(|is_ready| *is_ready).await;
     }
 
+    /// The client as the servers know it, which may have connections of its own.
+    pub(super) fn as_caller(&self) -> CallClient {
+        CallClient { number: self.number, is_shared: self.is_shared }
+    }
+
     /// Registers it as the client that calls of a new session are made for.
     pub(super) fn scope(self: &Arc<Self>) -> CallScope {
         self.scope_of(Arc::clone(self) as Arc<dyn AskableClient>)
@@ -351,7 +308,7 @@ impl HubClient {
 
     /// Registers what answers for it during the calls of a new session.
     pub(super) fn scope_of(&self, answers: Arc<dyn AskableClient>) -> CallScope {
-        let client = (!self.is_shared).then_some(self.number);
+        let client = (self.number, self.is_shared);
         self.hub.asks.register(client, answers, self.options.wrap)
     }
 
@@ -371,39 +328,8 @@ impl HubClient {
     /// Whether it gets a log message outside of a request that wants them: after a handshake, and of
     /// the level that it has set. Before it sets one, the server decides (2025-11-25).
     pub(super) fn wants_log(&self, message: &Value) -> bool {
-        self.abilities.get().is_some()
+        self.connection.is_introduced()
             && self.log_level().is_none_or(|least| is_logged(message, least))
-    }
-
-    /// A request of it, which states belong to.
-    pub(super) fn origin<'a>(
-        &self,
-        method: &'a str,
-        target: &'a str,
-        arguments: &'a str,
-    ) -> StateOrigin<'a> {
-        StateOrigin { client: self.number, method, target, arguments }
-    }
-
-    /// Opens the state that a request brings along: returns the parked call that it continues, or adds
-    /// the server's own state to it. A request without one continues nothing here.
-    ///
-    /// # Errors
-    /// The reply, if the state is not one for this request.
-    pub(super) fn opened(
-        &self,
-        modern: &mut ModernRequest,
-        origin: StateOrigin<'_>,
-    ) -> Result<Option<RunningCall>, HubReply> {
-        let Some(state) = &modern.state else { return Ok(None) };
-        let refused = || HubReply::error(INVALID_PARAMS, UNKNOWN_STATE);
-        match self.hub.seal.open(state, origin).ok_or_else(refused)? {
-            Continues::Parked(id) => self.take_parked(&id).map(Some).ok_or_else(refused),
-            Continues::Server(state) => {
-                modern.continues(&state);
-                Ok(None)
-            }
-        }
     }
 
     /// Subscribes it to changes of a resource.
@@ -475,72 +401,28 @@ impl HubClient {
     pub(super) fn resource_updated(&self, server: &str, uri: &str) {
         let is_wanted = lock(&self.subscriptions).servers.get(uri).is_some_and(|of| of == server);
         if is_wanted {
-            self.notify("notifications/resources/updated", json!({ "uri": uri }));
+            self.connection.notify("notifications/resources/updated", json!({ "uri": uri }));
         }
     }
-
-    /// Sends a notification, if there is a way to. Does not block: it is dropped if the client does
-    /// not read.
-    pub(super) fn notify(&self, method: &str, params: Value) {
-        if let Some(outbox) = self.outbox.get() {
-            // In order with the replies.
-            return outbox.offer(&notification(method, &params));
-        }
-        let Some(peer) = self.peer.get().cloned() else { return };
-        let Ok(turn) = Arc::clone(&self.notifying).try_acquire_owned() else { return };
-        // Without parameters, `rmcp` writes `null`, which is not valid JSON-RPC.
-        let params = if params.is_null() { json!({}) } else { params };
-        let notification = CustomNotification::new(method, Some(params));
-        tokio::spawn(async move {
-            let notification = ServerNotification::CustomNotification(notification);
-            let _ = timeout(NOTIFYING, peer.send_notification(notification)).await;
-            drop(turn);
-        });
-    }
-}
-
-/// Whether a log message is of this level or above. One without a known level is.
-pub(super) fn is_logged(message: &Value, least: LogLevel) -> bool {
-    let level = message.get("level").and_then(Value::as_str).and_then(level_of);
-    level.is_none_or(|level| level as u8 >= least as u8)
-}
-
-/// Returns the level with this name.
-pub(super) fn level_of(name: &str) -> Option<LogLevel> {
-    use LogLevel::{Alert, Critical, Debug, Emergency, Error, Info, Notice, Warning};
-    let all = [Debug, Info, Notice, Warning, Error, Critical, Alert, Emergency];
-    all.into_iter().find(|level| level.as_str() == name)
-}
-
-/// A notification as JSON.
-pub(super) fn notification(method: &str, params: &Value) -> Vec<u8> {
-    let mut message = json!({ "jsonrpc": "2.0", "method": method });
-    if !params.is_null() {
-        message["params"] = params.clone();
-    }
-    message.to_string().into_bytes()
 }
 
 impl AskableClient for HubClient {
     fn abilities(&self) -> Abilities {
-        self.abilities.get().copied().unwrap_or_default()
+        self.connection.abilities()
     }
 
     fn ask(&self, question: ClientQuestion) -> BoxFuture<'_, ClientAnswer> {
-        Box::pin(async move {
-            let peer = self.peer.get().ok_or("the client cannot answer yet")?;
-            ask_peer(peer, question).await
-        })
+        self.connection.ask(question)
     }
 
     fn log(&self, message: &Value) {
         if self.wants_log(message) {
-            self.notify("notifications/message", message.clone());
+            self.connection.notify("notifications/message", message.clone());
         }
     }
 
     fn visited(&self, id: &str) {
-        self.notify(VISITED, json!({ "elicitationId": id }));
+        self.connection.notify(VISITED, json!({ "elicitationId": id }));
     }
 }
 

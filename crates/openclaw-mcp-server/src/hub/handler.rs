@@ -9,35 +9,33 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::call::completion::{CompletionError, CompletionOf};
 use openclaw_mcp_client::connection::era::Era;
 use openclaw_tools::{CallContext, CallOptions, Consent, RefusedBy, Relay};
-use openclaw_trace::SpanContext;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
     CustomRequest, CustomResult, DiscoverResult, ErrorCode, GetPromptRequestParams,
     GetPromptResponse, Implementation, InitializeRequestParams, InitializeResult,
-    InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    Reference, ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, Reference,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
     SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
-use super::answers::AskableClient;
 use super::approver::ClientApprover;
 use super::asks::CallScope;
-use super::client::{HubClient, LONG_URI, MAX_SUBSCRIPTIONS, level_of, subscription_bytes};
-use super::incoming::{CallRequest, ModernRequest, RequestMeta};
-use super::memory::MAX_URI;
-use super::reply::{BUSY, HubReply};
-use super::running::{ForwardedRequest, RunningCall};
+use super::client::{HubClient, LONG_URI, MAX_SUBSCRIPTIONS, subscription_bytes};
 use super::view::HubView;
 use super::{introduction, search, skills};
-use crate::era::{era_of, has_method};
-use crate::server::{invalid_params, unknown_method};
+use crate::era::{era_of, invalid_params, unknown_method};
+use crate::front::incoming::{CallRequest, level_of};
+use crate::front::memory::MAX_URI;
+use crate::front::reply::{BUSY, HubReply};
+use crate::front::running::{CallingClient as _, RunningCall};
+use crate::front::typed::{call_request, error_of, failed, meta_of, response, typed};
+use crate::input::AskableClient;
 
 /// Maximum length of an unknown name that is quoted, in characters.
 const MAX_NAME: usize = 100;
@@ -55,47 +53,9 @@ pub(super) struct Handler {
 #[derive(Clone)]
 pub(super) struct ClientOfRequest(pub(super) Arc<HubClient>);
 
-fn failed(message: impl Into<std::borrow::Cow<'static, str>>) -> ErrorData {
-    ErrorData::internal_error(message, None)
-}
-
-/// Converts our JSON into a type of `rmcp`.
-fn typed<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
-    serde_json::from_value(value).map_err(|error| {
-        tracing::debug!(%error, "a reply of a server is not valid");
-        failed("a server sent an invalid reply")
-    })
-}
-
-/// The error that a reply is.
-fn error_of(reply: HubReply) -> ErrorData {
-    match reply.into_value() {
-        Ok(_) => failed("unexpected result"),
-        Err(error) => error_data(&error),
-    }
-}
-
-/// An error of a reply.
-fn error_data(error: &Value) -> ErrorData {
-    let code = error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
-    let message = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
-    ErrorData::new(ErrorCode(code.unwrap_or(-32603)), message, error.get("data").cloned())
-}
-
-/// Either a result, or a request for input.
-fn response<T: DeserializeOwned, R: From<T> + From<InputRequiredResult>>(
-    reply: HubReply,
-) -> Result<R, ErrorData> {
-    let result = reply.into_value().map_err(|error| error_data(&error))?;
-    if result.get("resultType").is_some_and(|kind| kind == "input_required") {
-        return typed::<InputRequiredResult>(result).map(R::from);
-    }
-    typed::<T>(result).map(R::from)
-}
-
 impl Handler {
     /// The handler of a client that is known.
-    pub(super) fn of(client: Arc<HubClient>) -> Self {
+    pub(super) fn for_client(client: Arc<HubClient>) -> Self {
         Self { client: OnceLock::from(client) }
     }
 
@@ -126,7 +86,7 @@ impl Handler {
 
     /// Whether the client of a request shows pages of MCP Apps.
     fn shows_pages(&self, context: &RequestContext<RoleServer>) -> bool {
-        match Self::meta(context).ok().filter(|meta| meta.is_modern) {
+        match meta_of(context).ok().filter(|meta| meta.is_modern) {
             Some(meta) => meta.shows_pages,
             None => self.client(context).is_ok_and(|client| client.shows_pages()),
         }
@@ -137,40 +97,6 @@ impl Handler {
         client.settled_view().await.ok_or_else(|| failed("the agent was removed"))
     }
 
-    fn meta(context: &RequestContext<RoleServer>) -> Result<RequestMeta, ErrorData> {
-        let meta = to_raw_value(&context.meta).map_err(|error| failed(error.to_string()))?;
-        let invalid = || ErrorData::invalid_params("invalid `_meta`: unknown log level", None);
-        RequestMeta::parse(&meta).ok_or_else(invalid)
-    }
-
-    /// The parts of a request that are the same for all methods; `params` are its own.
-    fn request(
-        context: &RequestContext<RoleServer>,
-        params: &impl Serialize,
-        name: String,
-        arguments: Box<RawValue>,
-    ) -> Result<CallRequest, ErrorData> {
-        let meta = Self::meta(context)?;
-        let modern = match meta.is_modern {
-            false => None,
-            true => {
-                let params = serde_json::to_value(params).unwrap_or_default();
-                let given = |name: &str| to_raw_value(params.get(name)?).ok();
-                let (responses, state) = (given("inputResponses"), given("requestState"));
-                let modern = ModernRequest::new(&meta, responses.as_deref(), state.as_deref());
-                let invalid = || ErrorData::invalid_params("invalid `inputResponses`", None);
-                Some(modern.ok_or_else(invalid)?)
-            }
-        };
-        let RequestMeta { progress, extra, trace, .. } = meta;
-        // The client's span: that of the message, or else that of its HTTP request.
-        let trace = trace.or_else(|| {
-            let parts = context.extensions.get::<http::request::Parts>()?;
-            SpanContext::find(|name| parts.headers.get(name)?.to_str().ok())
-        });
-        Ok(CallRequest { name, arguments, progress, modern, extra, trace })
-    }
-
     /// Reads a resource or gets a prompt, with the rights and for the user of the client.
     async fn forward(
         &self,
@@ -178,20 +104,25 @@ impl Handler {
         request: CallRequest,
         wanted: Wanted,
     ) -> Result<HubReply, ErrorData> {
-        let (client, view) = (self.client(context)?, self.view(context).await?);
-        if request.modern.is_none() {
-            let (scope, answers) = (client.scope(), Arc::clone(&client));
-            return Ok(wanted.forward(&client, &view, &request, &*answers, &scope).await);
-        }
-        let running = RunningCall::forwarded(&client, wanted.method(), request, |forwarded| {
+        let client = self.client(context)?;
+        let view = self.view(context).await?;
+        let is_modern = request.modern.is_some();
+        let (answers, events) = client.replying(&request);
+        let running = RunningCall::forwarded(&client, wanted.method(), request, |request| {
             let client = Arc::clone(&client);
-            Box::pin(async move {
-                let ForwardedRequest { request, answers, scope } = forwarded;
+            let scope = client.scope_of(Arc::clone(&answers) as _);
+            let future = Box::pin(async move {
                 wanted.forward(&client, &view, &request, &*answers, &scope).await
-            })
+            });
+            (future, events)
         });
         let running = running.map_err(error_of)?;
-        Ok(running.until_asked(|method, params| client.notify(method, params.clone())).await)
+        Ok(if is_modern {
+            running.until_asked().await
+        } else {
+            // By the task of this request: over HTTP, its stream is the one that reaches the client.
+            running.through_peer(&context.peer).await
+        })
     }
 }
 
@@ -235,7 +166,7 @@ impl Wanted {
             begun: None,
             trace: request.trace.as_ref(),
         };
-        let outcome = match self {
+        let mut outcome = match self {
             Self::Resource { server, uri } => {
                 let outcome = view.agent().read(server, uri, &context).await;
                 // A URI that no server has listed, and there is no user to ask about it.
@@ -254,6 +185,7 @@ impl Wanted {
             }
         };
         let to = client.reply_to(self.method(), request);
+        client.hub.asks.name_visits(&mut outcome, scope.session());
         HubReply::of_request(outcome, client.options.wrap, to)
     }
 }
@@ -300,12 +232,8 @@ impl ServerHandler for Handler {
     ) -> Result<InitializeResult, ErrorData> {
         let client = self.own_client(&context, "initialize")?;
         let capabilities = serde_json::to_value(&request.capabilities).unwrap_or_default();
-        client.introduced(&request.client_info.name, &capabilities, &context.peer);
-        let answer = self.negotiate_initialize(&request);
-        if let Ok(answer) = &answer {
-            client.speaks(answer.protocol_version.as_str());
-        }
-        context.peer.set_peer_info(request);
+        client.introduced(&request.client_info.name, &capabilities);
+        let answer = client.connection.initialize(self, request, &context);
         answer.map(|info| introduced(info, client.view().as_deref()))
     }
 
@@ -349,12 +277,14 @@ impl ServerHandler for Handler {
         let arguments = to_raw_value(&request.arguments.clone().unwrap_or_default());
         let arguments = arguments.map_err(|error| failed(error.to_string()))?;
         let name = request.name.clone().into_owned();
-        let request = Self::request(&context, &request, name, arguments)?;
+        let request = call_request(&context, &request, name, arguments)?;
         let is_modern = request.modern.is_some();
+        if is_modern {
+            return response::<rmcp::model::CallToolResult, _>(
+                RunningCall::answer(&client, request).await,
+            );
+        }
         let reply = match RunningCall::answered(&client, request) {
-            Ok(running) if is_modern => {
-                running.until_asked(|method, params| client.notify(method, params.clone())).await
-            }
             Ok(running) => running.through_peer(&context.peer).await,
             Err(reply) => reply,
         };
@@ -405,7 +335,7 @@ impl ServerHandler for Handler {
             return Err(ErrorData::resource_not_found("resource not found", Some(about)));
         };
         let wanted = Wanted::Resource { server, uri: request.uri.clone() };
-        let forwarded = Self::request(&context, &request, request.uri.clone(), Box::default())?;
+        let forwarded = call_request(&context, &request, request.uri.clone(), Box::default())?;
         let reply = self.forward(&context, forwarded, wanted).await?;
         response::<rmcp::model::ReadResourceResult, _>(reply)
     }
@@ -456,7 +386,7 @@ impl ServerHandler for Handler {
             ErrorData::invalid_params(format!("unknown prompt `{name}`.{hint}"), None)
         })?;
         let arguments = to_raw_value(&request.arguments).map_err(|it| failed(it.to_string()))?;
-        let forwarded = Self::request(&context, &request, request.name.clone(), arguments)?;
+        let forwarded = call_request(&context, &request, request.name.clone(), arguments)?;
         let given = request.arguments.unwrap_or_default().into_iter();
         let text = |value: Value| match value {
             Value::String(text) => text,
@@ -493,7 +423,7 @@ impl ServerHandler for Handler {
         let given: BTreeMap<String, String> = given.into_iter().collect();
         let argument = (request.argument.name.as_str(), request.argument.value.as_str());
         let client = self.client(&context)?;
-        let extra = Self::meta(&context)?.extra;
+        let extra = meta_of(&context)?.extra;
         let relay = client.relaying(None, "", &extra).relay;
         match view.agent().complete(&server, of, argument, &given, relay).await {
             Ok(found) => {
@@ -520,7 +450,7 @@ impl ServerHandler for Handler {
         Ok(())
     }
 
-    /// Receives what does not match a type of `rmcp`, also requests of methods that it knows.
+    /// Receives what `rmcp` has no method for.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -545,10 +475,7 @@ impl ServerHandler for Handler {
             }
             return Ok(CustomResult::new(result));
         }
-        Err(match has_method(&capabilities(), method, era) {
-            true => invalid_params(method),
-            false => unknown_method(method),
-        })
+        Err(unknown_method(method))
     }
 
     fn accepted_subscription_filter(

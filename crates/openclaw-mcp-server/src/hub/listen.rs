@@ -54,7 +54,7 @@ struct Lists {
 }
 
 impl Lists {
-    fn of(client: &HubClient) -> Self {
+    fn current(client: &HubClient) -> Self {
         let Some(view) = client.view() else { return Self::default() };
         let tools = view.tools().map(|(name, tool)| (name.to_owned(), Arc::clone(tool)));
         let prompts = view.prompts().into_iter().map(|prompt| (prompt.name, prompt.entry));
@@ -102,7 +102,7 @@ async fn changed(client: &HubClient, lists: &mut Lists, revision: &mut u64) -> V
         client.hub.fleet.revision().after(*revision).await;
         sleep(SETTLES).await;
         *revision = client.hub.fleet.revision().get();
-        let now = Lists::of(client);
+        let now = Lists::current(client);
         let changes = lists.changes_to(&now);
         *lists = now;
         if !changes.is_empty() {
@@ -128,7 +128,7 @@ pub(super) async fn watch(weak: Weak<HubClient>) {
     // Its first lists wait for the servers, too.
     let _ = client.settled_view().await;
     let mut revision = client.hub.fleet.revision().get();
-    let mut lists = Lists::of(&client);
+    let mut lists = Lists::current(&client);
     loop {
         let mut changing = pin!(changed(&client, &mut lists, &mut revision));
         let changes = loop {
@@ -137,17 +137,18 @@ pub(super) async fn watch(weak: Weak<HubClient>) {
                 Some(it) = updated(&mut updates) => client.resource_updated(&it.server, &it.uri),
             }
         };
-        changes.iter().for_each(|change| client.notify(change.method(), Value::Null));
+        changes.iter().for_each(|change| client.connection.notify(change.method(), Value::Null));
     }
 }
 
 /// Tells a client that listens since 2026-07-28, until its request ends.
 pub(super) async fn tell(client: &HubClient, subscription: &SubscriptionContext) {
-    let (sink, accepted) = (subscription.sink(), subscription.accepted());
+    let sink = subscription.sink();
+    let accepted = subscription.accepted();
     let mut updates = client.hub.asks.updates();
     // Before anything that waits: a change meanwhile counts.
     let mut revision = client.hub.fleet.revision().get();
-    let mut lists = Lists::of(client);
+    let mut lists = Lists::current(client);
     let wanted = accepted.resource_subscriptions.clone().unwrap_or_default();
     let mut followed = Vec::new();
     for uri in &wanted {

@@ -2,37 +2,27 @@
 //!
 //! It is the reverse of a connection to a server. A tool call takes the fast lane: its arguments and its
 //! result stay JSON text, and it goes through the same pipeline as the calls of the agent (policy,
-//! approval, schema, audit). Everything else goes to `rmcp`'s server ([`handler`]), through a
-//! transport of our own over [lines](lines) (stdio), or `rmcp`'s own over [HTTP](http).
+//! approval, schema, audit). Everything else goes to `rmcp`'s server ([`handler`]), through the front of
+//! all our servers ([lines](lines): stdio), or `rmcp`'s own over [HTTP](http).
 //!
 //! One fleet serves all clients. Each belongs to a [`Principal`], and so do its sessions and its calls.
 //! What a server asks or reports during a call goes to the client that the call is made for ([`asks`]).
 
-pub(crate) mod answers;
-pub(crate) mod approver;
+mod approver;
 pub mod asks;
 mod call;
 mod clean;
 mod client;
 mod handler;
 pub mod http;
-mod incoming;
 mod introduction;
 pub mod lines;
 mod listen;
-mod memory;
 mod options;
-mod outbox;
-pub(crate) mod parked;
-pub(crate) mod reply;
-pub(crate) mod replying;
-mod running;
+pub mod relay;
 mod search;
-mod segments;
 mod shape;
 mod skills;
-mod slow_lane;
-pub(crate) mod state;
 mod view;
 
 use std::collections::HashMap;
@@ -50,9 +40,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use asks::Asks;
 use client::HubClient;
 pub use options::{BadOption, HubClientOptions};
-use parked::Parked;
-use state::StateSeal;
 use view::OwnNames;
+
+use crate::front::memory::LOCAL;
+use crate::front::running::WaitingCalls;
 
 /// The standard streams of this process, for [`lines::serve`].
 pub fn stdio() -> (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send) {
@@ -88,7 +79,7 @@ impl HubCaller {
     /// The operator, in their own process.
     #[must_use]
     pub fn local() -> Self {
-        Self { principal: Principal::Operator, budget: ByteBudget::new(memory::LOCAL) }
+        Self { principal: Principal::Operator, budget: ByteBudget::new(LOCAL) }
     }
 }
 
@@ -97,8 +88,8 @@ pub struct Hub {
     fleet: Arc<Fleet>,
     agents: Arc<dyn Agents>,
     asks: Arc<Asks>,
-    parked: Parked<running::RunningCall>,
-    seal: StateSeal,
+    /// The calls of all clients that wait for input.
+    waiting: WaitingCalls<HubClient>,
     next_client: AtomicU64,
     /// By the id of the agent.
     own_names: Mutex<HashMap<String, Arc<OwnNames>>>,
@@ -129,10 +120,15 @@ pub enum HubError {
 impl Hub {
     /// Creates a hub. `asks` must be the one that the fleet was started with.
     pub fn new(fleet: Arc<Fleet>, agents: Arc<dyn Agents>, asks: Arc<Asks>) -> Arc<Self> {
-        let (parked, seal) = (Parked::default(), StateSeal::default());
-        let (next_client, own_names) = (AtomicU64::new(1), Mutex::default());
         asks.separates_by(&fleet);
-        Arc::new(Self { fleet, agents, asks, parked, seal, next_client, own_names })
+        Arc::new(Self {
+            fleet,
+            agents,
+            asks,
+            waiting: WaitingCalls::default(),
+            next_client: AtomicU64::new(1),
+            own_names: Mutex::default(),
+        })
     }
 
     /// Checks that a client with these options can be served.

@@ -25,8 +25,14 @@ pub struct HubClientOptions {
 
 impl Default for HubClientOptions {
     fn default() -> Self {
-        let (agent, servers, name) = (None, Vec::new(), "mcp client".to_owned());
-        Self { agent, servers, prefix: true, wrap: true, search: false, name }
+        Self {
+            agent: None,
+            servers: Vec::new(),
+            prefix: true,
+            wrap: true,
+            search: false,
+            name: "mcp client".to_owned(),
+        }
     }
 }
 

@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::incoming::CallRequest;
-use super::reply::{BUSY, HubReply, ReplyTo};
 use super::view::HubView;
+use crate::front::incoming::CallRequest;
+use crate::front::reply::{BUSY, HubReply, ReplyTo};
 
 /// The names of the two tools.
 const SEARCH: &str = "search_tools";

@@ -68,7 +68,7 @@ pub(super) struct NamedPrompt {
 }
 
 impl HubView {
-    pub(super) fn of(
+    pub(super) fn new(
         agent: Arc<AgentTools>,
         options: &HubClientOptions,
         own_names: Arc<OwnNames>,

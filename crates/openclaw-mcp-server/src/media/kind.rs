@@ -20,7 +20,7 @@ pub(crate) enum AttachmentKind {
 impl AttachmentKind {
     /// Returns the kind of a file. The declared type counts only for what has no signature of its
     /// own, because a provider rejects a file that is not of its type.
-    pub(crate) fn of(bytes: &[u8], declared: Option<&str>) -> Self {
+    pub(crate) fn detect(bytes: &[u8], declared: Option<&str>) -> Self {
         let Some(found) = infer::get(bytes) else { return Self::unsigned(bytes, declared) };
         let mime_type = found.mime_type();
         match mime_type {
@@ -70,11 +70,11 @@ mod tests {
             (b"#!/bin/sh\n", AttachmentKind::Text),
             (b"PK\x03\x04", AttachmentKind::Other("application/zip".to_owned())),
         ] {
-            assert_eq!(AttachmentKind::of(bytes, Some("image/gif")), expected, "{bytes:?}");
+            assert_eq!(AttachmentKind::detect(bytes, Some("image/gif")), expected, "{bytes:?}");
         }
-        assert!(matches!(AttachmentKind::of(b"a\0b", None), AttachmentKind::Other(_)));
+        assert!(matches!(AttachmentKind::detect(b"a\0b", None), AttachmentKind::Other(_)));
         assert!(matches!(
-            AttachmentKind::of(b"\xff\xfe\xfd", Some("image/png")),
+            AttachmentKind::detect(b"\xff\xfe\xfd", Some("image/png")),
             AttachmentKind::Other(_)
         ));
     }

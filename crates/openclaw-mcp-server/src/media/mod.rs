@@ -20,7 +20,7 @@ use serde_json::value::to_raw_value;
 pub(crate) use fetch::Fetcher;
 use kind::AttachmentKind;
 pub use pdf::{PdfReader, extract as extract_pdf};
-pub(crate) use returned::{FileAddress, MediaConversation, Returned};
+pub(crate) use returned::{FileAddress, MediaConversation, MediaEntry, Returned};
 
 /// Maximum number of attachments of a message.
 const MAX_FILES: usize = 16;
@@ -182,7 +182,7 @@ async fn attach(file: Loaded, pdf: Option<&PdfReader>) -> Result<Attachment, Str
     if bytes.is_empty() {
         return Err(format!("`{name}` is empty"));
     }
-    let kind = AttachmentKind::of(&bytes, declared.as_deref());
+    let kind = AttachmentKind::detect(&bytes, declared.as_deref());
     let (word, mime_type) = match kind {
         AttachmentKind::Image(mime_type) => ("image", mime_type),
         AttachmentKind::Audio(mime_type) => ("audio", mime_type),

@@ -43,7 +43,7 @@ fn relative(path: &Path, folder: &Path) -> Option<PathBuf> {
         true => path.to_owned(),
         false => {
             // The folder itself may be reached through a link, as `/tmp` is on macOS.
-            let real = dunce::canonicalize(folder).ok();
+            let real = openclaw_files::canonical(folder).ok();
             let mut folders = [Some(folder), real.as_deref()].into_iter().flatten();
             folders.find_map(|folder| path.strip_prefix(folder).ok().map(Path::to_owned))?
         }

@@ -5,9 +5,9 @@ use openclaw_protocol::chat::{HistoryParams, HistoryResult};
 use openclaw_protocol::{Surface, ask, rpc};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use rmcp::model::{ContentBlock, Resource, ResourceContents};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
-
-use crate::order::MediaEntry;
 
 /// Maximum number of files of an answer.
 const MAX_FILES: usize = 16;
@@ -23,6 +23,20 @@ const SCHEME: &str = "openclaw://media/";
 pub(crate) struct Returned {
     pub(crate) blocks: Vec<ContentBlock>,
     pub(crate) list: Vec<MediaEntry>,
+}
+
+/// A file of the answer.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct MediaEntry {
+    /// Its type.
+    pub(crate) mime_type: String,
+    /// Its size in bytes.
+    pub(crate) bytes: usize,
+    /// Whether it is too large to be part of the result. Then it is linked.
+    pub(crate) omitted: bool,
+    /// Where it can be read, with `resources/read`.
+    pub(crate) uri: String,
 }
 
 /// A conversation whose files are read.

@@ -101,7 +101,7 @@ pub(crate) fn text_of(message: Option<&Value>) -> String {
 
 impl RunStep {
     /// Converts an event; `None` if it is not about this run, or unknown.
-    pub(crate) fn of(event: &Event, run: &str) -> Option<Self> {
+    pub(crate) fn from_event(event: &Event, run: &str) -> Option<Self> {
         match &*event.event {
             names::CHAT => {
                 let chat: ChatEvent = read(event)?;

@@ -1,49 +1,40 @@
 //! `order_openclaw`: sends a message to an agent, and returns its answer (S2, S3, S5).
 
 mod answer;
-mod client;
 mod follow;
+mod input;
 pub(crate) mod key;
-mod parked;
 mod progress;
-mod questions;
 mod result;
 mod run;
 mod tasks;
 
 use std::collections::HashMap;
+use std::fmt;
+use std::future::ready;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use openclaw_budget::ByteBudget;
 use openclaw_protocol::chat::{MAX_MESSAGE, MESSAGE_TOO_LONG};
 use openclaw_protocol::{Connect, Surface};
-use openclaw_trace::{Span, SpanContext, SpanKind};
-use rmcp::ErrorData;
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject, ProtocolVersion,
-    ResourceContents, Tool, ToolAnnotations,
-};
-use rmcp::service::{RequestContext, RoleServer};
+use openclaw_trace::{Span, SpanContext, SpanKind, Tracer};
+use rmcp::model::{CallToolResult, ResourceContents, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 use tokio::sync::{OwnedMutexGuard, Semaphore};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::hub::answers::AskableClient;
-use crate::hub::state::UNKNOWN_STATE;
-use crate::media::{Fetcher, FileAddress, FileArgument};
+use crate::input::AskableClient;
+use crate::media::{Fetcher, FileAddress, FileArgument, PdfReader};
 use crate::schema;
-use crate::server::{McpServerOptions, failure};
-use client::{OrderCaller, RequestedClient, abilities, trace};
-pub(crate) use parked::ParkedRuns;
-use progress::RunProgress;
-pub(crate) use result::MediaEntry;
+pub(crate) use progress::RunProgress;
+pub(crate) use result::failure;
 use run::OrderRun;
-pub(crate) use tasks::OrderTasks;
+pub(crate) use tasks::{OrderTasks, TaskReply};
 
 /// The tool's name.
 pub(crate) const NAME: &str = "order_openclaw";
@@ -105,18 +96,46 @@ pub(crate) fn tool() -> Tool {
         and tools, and returns its complete answer. The result names the `sessionKey` of the \
         session: pass it again to continue. Calls with different keys run in parallel.";
     let hints = ToolAnnotations::new().read_only(false).open_world(true);
-    Tool::new(NAME, description, schema::of::<OrderArguments>())
+    Tool::new(NAME, description, schema::schema_of::<OrderArguments>())
         .with_title("Ask an OpenClaw agent")
-        .with_raw_output_schema(schema::of::<result::OrderResult>())
+        .with_raw_output_schema(schema::schema_of::<result::OrderResult>())
         .with_annotations(hints)
 }
 
-/// Parses the arguments of a tool.
-///
-/// # Errors
-/// What is wrong with them.
-pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(arguments: JsonObject) -> Result<T, String> {
-    schema::read(&Value::Object(arguments))
+/// What the server for other programs needs.
+pub struct McpServerOptions {
+    /// The gateway. Each call has its own connection.
+    pub connect: Arc<dyn Connect>,
+    /// Like `connect`, for a client whose user can be asked: connections that receive the approvals
+    /// and elicitations of their sessions.
+    pub connect_asking: Arc<dyn Connect>,
+    /// The agent that messages go to; `None` for the default one.
+    pub agent: Option<String>,
+    /// Folders whose files may be attached, besides the agent's workspace.
+    pub folders: Vec<PathBuf>,
+    /// Reads the text of PDF documents, for models that cannot.
+    pub pdf: Option<PdfReader>,
+    /// The version of this program.
+    pub version: String,
+    /// Records the spans of messages.
+    pub tracer: Tracer,
+}
+
+impl fmt::Debug for McpServerOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpServerOptions").field("agent", &self.agent).finish_non_exhaustive()
+    }
+}
+
+/// The client of a message.
+pub(crate) struct OrderCaller {
+    /// How it is asked.
+    pub(crate) client: Arc<dyn AskableClient>,
+    /// Whether it knows links to resources (2025-06-18).
+    pub(crate) takes_links: bool,
+    /// Its span.
+    pub(crate) trace: Option<SpanContext>,
+    pub(crate) progress: Arc<RunProgress>,
 }
 
 /// All messages in progress, and what they need.
@@ -124,7 +143,7 @@ pub(crate) struct Orders {
     options: McpServerOptions,
     /// Cancelled when the client is gone.
     gone: CancellationToken,
-    slots: Semaphore,
+    slots: Arc<Semaphore>,
     /// The memory of the messages in progress.
     memory: Arc<ByteBudget>,
     /// Limits the short requests of the other tools.
@@ -134,11 +153,11 @@ pub(crate) struct Orders {
 }
 
 impl Orders {
-    pub(crate) fn new(options: McpServerOptions, gone: CancellationToken) -> Self {
+    pub(crate) fn new(options: McpServerOptions) -> Self {
         Self {
             options,
-            gone,
-            slots: Semaphore::new(MAX_ORDERS),
+            gone: CancellationToken::new(),
+            slots: Arc::new(Semaphore::new(MAX_ORDERS)),
             memory: ByteBudget::new(MAX_MEMORY),
             lookups: Semaphore::new(MAX_LOOKUPS),
             fetcher: Fetcher::default(),
@@ -147,11 +166,15 @@ impl Orders {
     }
 
     /// Aborts what is still running, and waits for it, at most a few seconds.
-    pub(crate) async fn finish(&self, parked: &ParkedRuns) {
+    pub(crate) async fn finish(&self) {
         self.gone.cancel();
         let all = u32::try_from(MAX_ORDERS).unwrap_or(u32::MAX);
-        let ended = async { tokio::join!(parked.finish(), self.slots.acquire_many(all)) };
-        let _ = timeout(FINISH, ended).await;
+        let _ = timeout(FINISH, self.slots.acquire_many(all)).await;
+    }
+
+    /// The version of this program.
+    pub(crate) fn version(&self) -> &str {
+        &self.options.version
     }
 
     /// The agent that a caller named, or the usual one; `None` for the gateway's default.
@@ -170,9 +193,10 @@ impl Orders {
     /// Opens a connection for a message of a client, which is asked if it can be.
     async fn connect_for(&self, client: &dyn AskableClient) -> Result<Arc<dyn Surface>, String> {
         let abilities = client.abilities();
-        match abilities.form || abilities.url {
-            true => Self::connect_by(&*self.options.connect_asking).await,
-            false => self.connect().await,
+        if abilities.form || abilities.url {
+            Self::connect_by(&*self.options.connect_asking).await
+        } else {
+            self.connect().await
         }
     }
 
@@ -199,69 +223,26 @@ impl Orders {
         reading.map_err(|_| "the gateway did not respond in time".to_owned())?
     }
 
-    /// Runs a message to its end, or until its client is asked by the reply. If the request is
-    /// cancelled, the run is aborted.
-    ///
-    /// # Errors
-    /// If the request brings input for a run that does not wait for it.
-    pub(crate) async fn call(
+    /// Starts to run a message. Messages of one conversation are run in the order of these calls. Dropping
+    /// the future aborts the run.
+    pub(crate) fn start(
         self: &Arc<Self>,
-        parked: &ParkedRuns,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let given = request.arguments.unwrap_or_default();
-        let arguments = Value::Object(given.clone()).to_string();
-        match (request.request_state, request.input_responses) {
-            (Some(state), responses) => {
-                let responses = responses.unwrap_or_default();
-                return parked.go_on(&state, responses, &arguments, &context).await;
-            }
-            // Every question has a state.
-            (None, Some(_)) => return Err(ErrorData::invalid_params(UNKNOWN_STATE, None)),
-            (None, None) => {}
-        }
-        let text = arguments;
-        let arguments = match parse(given) {
-            Ok(arguments) => arguments,
-            Err(words) => return Ok(failure(words).into()),
-        };
-        let version = context.protocol_version();
-        let is_since = |since: ProtocolVersion| version.as_ref().is_some_and(|it| *it >= since);
-        if is_since(ProtocolVersion::V_2026_07_28) {
-            return Ok(parked.start(self, arguments, text, &context).await);
-        }
-        let client = RequestedClient { abilities: abilities(&context), peer: context.peer.clone() };
-        let takes_links = is_since(ProtocolVersion::V_2025_06_18);
-        let caller = OrderCaller { answers: Arc::new(client), takes_links, trace: trace(&context) };
-        let progress = RunProgress::of_request(&context);
-        Ok(self.run(arguments, &progress, &context.ct, caller).await.into())
-    }
-
-    /// Runs a message to its end, or until it is cancelled.
-    async fn run(
-        &self,
         arguments: OrderArguments,
-        progress: &RunProgress,
-        cancelled: &CancellationToken,
         caller: OrderCaller,
-    ) -> CallToolResult {
-        let ordering = self.order(arguments, progress, cancelled, caller);
-        tokio::select! {
-            result = ordering => result.unwrap_or_else(failure),
-            never = progress.report() => match never {},
+    ) -> BoxFuture<'static, CallToolResult> {
+        match self.begin(arguments, caller) {
+            Ok(result) => Box::pin(result),
+            Err(words) => Box::pin(ready(failure(words))),
         }
     }
 
-    async fn order(
-        &self,
+    fn begin(
+        self: &Arc<Self>,
         arguments: OrderArguments,
-        progress: &RunProgress,
-        cancelled: &CancellationToken,
         caller: OrderCaller,
-    ) -> Result<CallToolResult, String> {
+    ) -> Result<impl Future<Output = CallToolResult> + Send + 'static, String> {
         let deadline = Instant::now() + arguments.patience()?;
-        let _memory = self.memory.hold(arguments.bytes()).map_err(|spent| spent.to_string())?;
+        let memory = self.memory.hold(arguments.bytes()).map_err(|spent| spent.to_string())?;
         let OrderArguments { message, session_key, agent_id, attachments, .. } = arguments;
         if message.len() > MAX_MESSAGE {
             return Err(MESSAGE_TOO_LONG.to_owned());
@@ -281,15 +262,36 @@ impl Orders {
             }
             None => key::fresh(agent.as_deref()),
         };
-        let Ok(_slot) = self.slots.try_acquire() else {
+        let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
             return Err(format!("too many messages in progress; at most {MAX_ORDERS}"));
         };
-        // Before the first await: messages of one conversation are sent in the order of the calls.
         let lane = self.lane(&session);
         let span = self.span(&session, caller.trace.as_ref());
-        let run =
-            OrderRun { orders: self, progress, cancelled, caller, session, agent, deadline, span };
-        Ok(run.start(lane, message, attachments).await)
+        let cancelled = self.gone.child_token();
+        let progress = Arc::clone(&caller.progress);
+        let run = OrderRun {
+            orders: Arc::clone(self),
+            cancelled: cancelled.clone(),
+            caller,
+            session,
+            agent,
+            deadline,
+            span,
+        };
+        // A task, because the run is aborted in the gateway also if nothing waits for it any more;
+        // `finish` waits for its slot.
+        let running = tokio::spawn(async move {
+            let result = tokio::select! {
+                result = run.start(lane, message, attachments) => result,
+                never = progress.report() => match never {},
+            };
+            drop((memory, slot));
+            result
+        });
+        Ok(async move {
+            let _abort_on_drop = cancelled.drop_guard();
+            running.await.unwrap_or_else(|_| failure("the run ended unexpectedly"))
+        })
     }
 
     /// Starts the span of a message, in the semantic conventions for MCP.

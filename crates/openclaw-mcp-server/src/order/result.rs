@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::follow::Status;
+use crate::media::MediaEntry;
 
 /// The structured result.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -28,20 +29,6 @@ pub(crate) struct OrderResult {
     pub(crate) usage: Option<JsonObject>,
     /// Images, audio and files of the answer, in the order of their content blocks.
     pub(crate) media: Vec<MediaEntry>,
-}
-
-/// A file of the answer.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct MediaEntry {
-    /// Its type.
-    pub(crate) mime_type: String,
-    /// Its size in bytes.
-    pub(crate) bytes: usize,
-    /// Whether it is too large to be part of the result. Then it is linked.
-    pub(crate) omitted: bool,
-    /// Where it can be read, with `resources/read`.
-    pub(crate) uri: String,
 }
 
 /// Builds the result.
@@ -91,4 +78,9 @@ fn note(output: &OrderResult, status: Status) -> Option<String> {
             format!("[The run failed: {}. sessionKey `{key}`.]", why.unwrap_or("no reason given"))
         }
     })
+}
+
+/// A result that reports a failure to the client's model.
+pub(crate) fn failure(words: impl Into<String>) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(words)])
 }

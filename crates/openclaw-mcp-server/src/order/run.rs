@@ -17,14 +17,12 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::CombinedAnswer;
-use super::client::OrderCaller;
 use super::follow::{RunEnd, RunStep, Status, text_of};
+use super::input::RunInput;
 use super::progress::RunProgress;
-use super::questions::RunQuestions;
-use super::result::{OrderResult, result};
-use super::{Orders, key};
+use super::result::{OrderResult, failure, result};
+use super::{OrderCaller, Orders, key};
 use crate::media::{self, AllowedSources, FileArgument, MediaConversation, Returned};
-use crate::server::failure;
 
 /// How long a message waits for servers that are starting.
 const SERVERS: Duration = Duration::from_secs(20);
@@ -38,10 +36,10 @@ const ABORTED: Duration = Duration::from_secs(5);
 const READ_BACK: u32 = 200;
 
 /// A message that is about to be sent.
-pub(super) struct OrderRun<'a> {
-    pub(super) orders: &'a Orders,
-    pub(super) progress: &'a RunProgress,
-    pub(super) cancelled: &'a CancellationToken,
+pub(super) struct OrderRun {
+    pub(super) orders: Arc<Orders>,
+    /// Also cancelled when the client is gone.
+    pub(super) cancelled: CancellationToken,
     pub(super) caller: OrderCaller,
     pub(super) session: String,
     pub(super) agent: Option<String>,
@@ -50,7 +48,7 @@ pub(super) struct OrderRun<'a> {
     pub(super) span: Span,
 }
 
-impl OrderRun<'_> {
+impl OrderRun {
     /// Sends the message once it is its turn in `lane`, and follows the run.
     pub(super) async fn start<L>(
         self,
@@ -102,13 +100,11 @@ impl OrderRun<'_> {
         tokio::select! {
             () = sleep_until(self.deadline) => {}
             () = self.cancelled.cancelled() => {}
-            () = self.orders.gone.cancelled() => {}
         }
     }
 
     fn why_stopped(&self) -> Status {
-        let is_aborted = self.cancelled.is_cancelled() || self.orders.gone.is_cancelled();
-        if is_aborted { Status::Aborted } else { Status::Timeout }
+        if self.cancelled.is_cancelled() { Status::Aborted } else { Status::Timeout }
     }
 
     async fn send<L>(
@@ -118,15 +114,13 @@ impl OrderRun<'_> {
         files: Vec<FileArgument>,
         run: &str,
     ) -> Result<Started, String> {
-        self.progress.set("waiting for earlier messages of this session");
+        self.caller.progress.set("waiting for earlier messages of this session");
         let _turn = lane.await;
-        self.progress.set("waiting for the gateway");
-        let surface = self.orders.connect_for(&*self.caller.answers).await?;
-        let attachments = match files.is_empty() {
-            true => None,
-            false => Some(self.attach(&*surface, files).await?),
-        };
-        self.progress.set("waiting for the servers of the agent");
+        self.caller.progress.set("waiting for the gateway");
+        let surface = self.orders.connect_for(&*self.caller.client).await?;
+        let attachments =
+            if files.is_empty() { None } else { Some(self.attach(&*surface, files).await?) };
+        self.caller.progress.set("waiting for the servers of the agent");
         let agent = self.agent.as_deref().or(keys::agent_of(&self.session));
         servers_settled(&*surface, agent, SERVERS).await;
         // Subscribed before sending, so that no event is missed.
@@ -149,10 +143,10 @@ impl OrderRun<'_> {
         let answered = answered.map_err(|_| "the gateway did not respond in time".to_owned())?;
         answered.map_err(|error| error.to_string())?;
         tracing::info!(session = %self.session, %run, "message sent");
-        self.progress.set("the agent is working");
-        let client = Arc::clone(&self.caller.answers);
-        let questions = RunQuestions::new(&sent, Arc::clone(&surface), client);
-        Ok(Started { surface, events, sent, questions, has_gap: false, has_calls: false })
+        self.caller.progress.set("the agent is working");
+        let client = Arc::clone(&self.caller.client);
+        let input = RunInput::new(&sent, Arc::clone(&surface), client);
+        Ok(Started { surface, events, sent, input, has_gap: false, has_calls: false })
     }
 
     /// Reads the attachments.
@@ -161,8 +155,8 @@ impl OrderRun<'_> {
         surface: &dyn Surface,
         files: Vec<FileArgument>,
     ) -> Result<Vec<Attachment>, String> {
-        self.progress.set("reading the attachments");
-        let Orders { options, fetcher, .. } = self.orders;
+        self.caller.progress.set("reading the attachments");
+        let Orders { options, fetcher, .. } = &*self.orders;
         let agents = timeout(SHORT, ask::<rpc::AgentsList>(surface, AgentsParams::default())).await;
         let agents = agents.map_err(|_| "the gateway did not respond in time".to_owned())?;
         let agents = agents.map_err(|error| error.to_string())?;
@@ -179,11 +173,11 @@ impl OrderRun<'_> {
     async fn follow(&self, started: &mut Started, answer: &mut CombinedAnswer) -> RunEnd {
         tokio::select! {
             biased;
-            end = started.end(answer, self.progress) => return end,
+            end = started.end(answer, &self.caller.progress) => return end,
             () = self.stopped() => {}
         }
         let status = self.why_stopped();
-        self.progress.set("aborting");
+        self.caller.progress.set("aborting");
         let abort = AbortParams {
             session_key: self.session.clone(),
             agent_id: self.agent.clone(),
@@ -194,7 +188,7 @@ impl OrderRun<'_> {
         if let Ok(Err(error)) = timeout(SHORT, aborting).await {
             tracing::warn!(%error, "cannot abort a run");
         }
-        match timeout(ABORTED, started.end(answer, self.progress)).await {
+        match timeout(ABORTED, started.end(answer, &self.caller.progress)).await {
             // It may have ended on its own just then.
             Ok(end) if end.status != Status::Aborted => end,
             Ok(end) => RunEnd { status, ..end },
@@ -208,7 +202,7 @@ struct Started {
     surface: Arc<dyn Surface>,
     events: EventReceiver,
     sent: SendParams,
-    questions: RunQuestions,
+    input: RunInput,
     /// Whether events were lost, perhaps the end.
     has_gap: bool,
     /// Whether tools were called.
@@ -219,8 +213,11 @@ impl Started {
     /// Returns the images and other files of the run. They are not worth failing for.
     async fn media(&mut self, links: bool) -> Returned {
         let SendParams { session_key, agent_id, idempotency_key, .. } = &self.sent;
-        let (surface, agent) = (&*self.surface, agent_id.as_deref());
-        let conversation = MediaConversation { surface, session: session_key, agent };
+        let conversation = MediaConversation {
+            surface: &*self.surface,
+            session: session_key,
+            agent: agent_id.as_deref(),
+        };
         match timeout(SHORT, conversation.files_of(idempotency_key, links)).await {
             Ok(Ok(media)) => media,
             Ok(Err(error)) => {
@@ -236,7 +233,7 @@ impl Started {
         loop {
             let received = tokio::select! {
                 received = self.events.next() => received,
-                never = self.questions.ask() => match never {},
+                never = self.input.ask() => match never {},
                 end = lost_end(&*self.surface, &self.sent), if self.has_gap => {
                     let (end, whole) = end;
                     *answer = whole.unwrap_or_else(|| std::mem::take(answer));
@@ -253,8 +250,8 @@ impl Started {
                     return RunEnd::bare(Status::Failed, "the connection to the gateway was lost");
                 }
             };
-            self.questions.handle(&event);
-            match RunStep::of(&event, &self.sent.idempotency_key) {
+            self.input.handle(&event);
+            match RunStep::from_event(&event, &self.sent.idempotency_key) {
                 None => {}
                 Some(RunStep::Text(text)) => {
                     answer.partial(&text);

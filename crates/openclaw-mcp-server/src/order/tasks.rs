@@ -2,22 +2,23 @@
 //! that the client polls, so that no request stays open.
 
 use std::collections::VecDeque;
-use std::sync::atomic::AtomicU64;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rmcp::model::{CallToolResponse, CallToolResult, CreateTaskResult, JsonObject};
-use rmcp::service::{RequestContext, RoleServer};
-use rmcp::task_manager::{TaskExit, TaskManager, TaskOptions};
-use serde_json::Value;
+use futures_util::future::BoxFuture;
+use openclaw_trace::SpanContext;
+use rmcp::model::{CallToolResult, CreateTaskResult, InputRequest};
+use rmcp::task_manager::{TaskContext, TaskExit, TaskManager, TaskOptions};
+use serde_json::json;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::client::{OrderCaller, TaskClient, abilities, trace};
 use super::progress::RunProgress;
-use super::{OrderArguments, Orders, ParkedRuns, parse};
-use crate::server::failure;
+use super::{OrderArguments, OrderCaller, Orders, failure};
+use crate::input::{Abilities, AskableClient, ClientAnswer, ClientQuestion};
 
 /// A run that ends within this time is answered directly.
 const DIRECT: Duration = Duration::from_secs(5);
@@ -25,6 +26,14 @@ const DIRECT: Duration = Duration::from_secs(5);
 const KEPT: Duration = Duration::from_secs(5 * 60);
 /// Maximum number of tasks that are kept. Further messages are answered directly.
 const MAX_TASKS: usize = 64;
+
+/// The reply to a message that may become a task.
+pub(crate) enum TaskReply {
+    /// The run is over.
+    Done(CallToolResult),
+    /// It goes on.
+    Task(CreateTaskResult),
+}
 
 /// The tasks of a client.
 #[derive(Default)]
@@ -35,49 +44,43 @@ pub(crate) struct OrderTasks {
 }
 
 impl OrderTasks {
-    /// Runs a message, as a task if it takes long.
-    pub(crate) async fn call(
+    /// Starts to run a message of a client with these abilities and this span, as a task if it takes long;
+    /// `None` if there are too many. Dropping the future cancels the task.
+    pub(crate) fn start(
         &self,
         orders: &Arc<Orders>,
-        parked: &ParkedRuns,
-        arguments: JsonObject,
-        context: RequestContext<RoleServer>,
-    ) -> CallToolResponse {
-        let given = Value::Object(arguments.clone()).to_string();
-        let parsed = parse::<OrderArguments>(arguments);
-        let parsed = parsed.and_then(|arguments| Ok((arguments.patience()?, arguments)));
-        let (patience, arguments) = match parsed {
-            Ok(parsed) => parsed,
-            Err(words) => return failure(words).into(),
-        };
+        arguments: OrderArguments,
+        abilities: Abilities,
+        trace: Option<SpanContext>,
+    ) -> Option<BoxFuture<'static, TaskReply>> {
         // A task must not expire before the run does.
-        let kept = patience + KEPT;
+        let kept = arguments.patience().ok()? + KEPT;
         if !self.has_room(kept) {
-            return parked.start(orders, arguments, given, &context).await;
+            return None;
         }
         let (tell, done) = oneshot::channel::<CallToolResult>();
         let cancelled = CancellationToken::new();
         let ttl = u64::try_from(kept.as_millis()).unwrap_or(u64::MAX);
-        let (abilities, is_asked) = (abilities(&context), watch::Sender::new(false));
-        let trace = trace(&context);
+        let is_asked = watch::Sender::new(false);
         let mut asked = is_asked.subscribe();
         let task = self.manager.spawn(TaskOptions::new().with_ttl_ms(ttl), |task| {
-            let (orders, cancelled) = (Arc::clone(orders), cancelled.clone());
             let next = AtomicU64::new(0);
-            let client = TaskClient { abilities, task: task.clone(), is_asked, next };
-            let caller = OrderCaller { answers: Arc::new(client), takes_links: true, trace };
+            let caller = OrderCaller {
+                client: Arc::new(TaskClient { abilities, task: task.clone(), is_asked, next }),
+                takes_links: true,
+                trace,
+                progress: Arc::new(RunProgress::of_task(task.clone())),
+            };
+            let running = orders.start(arguments, caller);
+            let cancelled = cancelled.clone();
             Box::pin(async move {
-                let progress = RunProgress::of_task(task.clone());
-                let mut running =
-                    std::pin::pin!(orders.run(arguments, &progress, &cancelled, caller));
                 let result = tokio::select! {
-                    result = &mut running => result,
+                    result = running => result,
                     () = task.cancelled() => {
-                        cancelled.cancel();
-                        running.await;
                         task.set_status_message("cancelled");
                         return Err(TaskExit::Cancelled);
                     }
+                    () = cancelled.cancelled() => return Err(TaskExit::Cancelled),
                 };
                 // Instead of the last progress.
                 let has_failed = result.is_error == Some(true);
@@ -87,22 +90,21 @@ impl OrderTasks {
                 Ok(result)
             })
         });
-        tokio::select! {
-            biased;
-            done = done => match done {
-                Ok(result) => result.into(),
-                Err(_) => failure("the run ended unexpectedly").into(),
-            },
-            () = context.ct.cancelled() => {
-                cancelled.cancel();
-                failure("cancelled").into()
+        let cancel_on_drop = cancelled.drop_guard();
+        Some(Box::pin(async move {
+            tokio::select! {
+                biased;
+                done = done => return match done {
+                    Ok(result) => TaskReply::Done(result),
+                    Err(_) => TaskReply::Done(failure("the run ended unexpectedly")),
+                },
+                () = sleep(DIRECT) => {}
+                // The client finds the question in the task.
+                Ok(_) = asked.wait_for(|is_asked| *is_asked) => {}
             }
-            () = sleep(DIRECT) => CallToolResponse::Task(CreateTaskResult::new(task)),
-            // The client finds the question in the task.
-            Ok(_) = asked.wait_for(|is_asked| *is_asked) => {
-                CallToolResponse::Task(CreateTaskResult::new(task))
-            }
-        }
+            cancel_on_drop.disarm();
+            TaskReply::Task(CreateTaskResult::new(task))
+        }))
     }
 
     /// Reserves a place for a task, if there is one.
@@ -116,5 +118,38 @@ impl OrderTasks {
         // A result is kept as long again as its task could have lived.
         all.push_back(now + 2 * kept);
         true
+    }
+}
+
+/// A client that polls a task, which shows the questions.
+struct TaskClient {
+    abilities: Abilities,
+    task: TaskContext,
+    /// Set when the client is asked for the first time.
+    is_asked: watch::Sender<bool>,
+    next: AtomicU64,
+}
+
+impl fmt::Debug for TaskClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskClient").finish_non_exhaustive()
+    }
+}
+
+impl AskableClient for TaskClient {
+    fn abilities(&self) -> Abilities {
+        self.abilities
+    }
+
+    fn ask(&self, question: ClientQuestion) -> BoxFuture<'_, ClientAnswer> {
+        Box::pin(async move {
+            let request = json!({ "method": question.method, "params": question.params });
+            let request: InputRequest =
+                serde_json::from_value(request).map_err(|error| error.to_string())?;
+            let key = format!("input-{}", self.next.fetch_add(1, Ordering::Relaxed));
+            let asking = self.task.request_input(key, request);
+            self.is_asked.send_replace(true);
+            asking.await.map_err(|_| "the task is over".to_owned())
+        })
     }
 }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::measure::{
     Budget, IN_FLIGHT, ROUNDS, cpu, cpu_used, heading, in_flight, keep_best, line, median, pin,
+    repeats,
 };
 use crate::sides::{Arguments, Bare, Bridge, Lane, local_entry, usual};
 use crate::{runtime, syscalls};
@@ -101,6 +102,7 @@ pub(crate) fn sampled() -> Tracer {
 /// that it pays for its own ones, and for no others.
 async fn cpu_of(bridge: &Bridge, calls: usize, name: &str, raw: &RawValue) -> f64 {
     bridge.settle().await;
+    let calls = repeats(calls);
     let before = cpu_used();
     in_flight(calls, || bridge.call(name, raw)).await;
     bridge.settle().await;
@@ -119,7 +121,7 @@ async fn compare_traced() {
         side.approve(name, raw).await;
     }
     let mut best = [f64::MAX; 4];
-    for _ in 0..ROUNDS {
+    for _ in 0..repeats(ROUNDS) {
         let round = [
             median(CALLS, || traced.call(name, raw)).await,
             median(CALLS, || off.call(name, raw)).await,
@@ -149,7 +151,7 @@ async fn compare(kind: &Kind) {
     counted.approve(&name, raw).await;
 
     let mut best = [f64::MAX; 9];
-    for _ in 0..ROUNDS {
+    for _ in 0..repeats(ROUNDS) {
         let round = [
             median(calls, || audited.call(&name, raw)).await,
             median(calls, || bare.call(tool, map)).await,
@@ -189,17 +191,17 @@ fn shares(what: &str, reading: f64, lane: f64, pipeline: f64) {
 
 /// Returns the CPU time of converting a response to an outcome, in microseconds.
 fn reading(answer: &Json) -> f64 {
-    let repeats = (4 * 1024 * 1024 / answer.get().len()).clamp(50, 2_000);
+    let calls = (4 * 1024 * 1024 / answer.get().len()).clamp(50, 2_000);
     let source = Arc::new(Source::mcp_tool("x", "echo"));
     let limits = ResultLimits { max_chars: 100_000_000, everything: false };
     let round = || {
         let start = cpu_used();
-        for _ in 0..repeats {
+        for _ in 0..calls {
             let outcome =
                 outcome(answer.clone(), Arc::clone(&source), limits, None, Duration::ZERO);
             assert!(!black_box(outcome).is_error);
         }
-        (cpu_used() - start) / repeats as f64
+        (cpu_used() - start) / calls as f64
     };
-    (0..ROUNDS).map(|_| round()).fold(f64::MAX, f64::min)
+    (0..repeats(ROUNDS)).map(|_| round()).fold(f64::MAX, f64::min)
 }

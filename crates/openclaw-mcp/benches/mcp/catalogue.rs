@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::fleet::{SERVERS, TOOLS, entries, script};
-use crate::measure::{Budget, ROUNDS, micros, pin};
+use crate::measure::{Budget, ROUNDS, micros, pin, repeats};
 use crate::runtime;
 use crate::sides::{config, local_entry, setup};
 
@@ -46,7 +46,7 @@ async fn measure() {
         server.options.max_result_chars += 1;
     }
     let mut best = [f64::MAX; 4];
-    for round in 0..ROUNDS {
+    for round in 0..repeats(ROUNDS) {
         fleet.apply(if round % 2 == 0 { &other } else { &config });
         let tools = fleet.agent("main").unwrap();
         let (from_nothing, _) = build(&tools);
@@ -136,7 +136,7 @@ fn lookups(tools: &Arc<AgentTools>) {
         names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
     let each = |look: &dyn Fn(&str)| {
         let start = Instant::now();
-        for _ in 0..REPEATS {
+        for _ in 0..repeats(REPEATS) {
             for name in &names {
                 look(black_box(name));
             }
@@ -144,7 +144,7 @@ fn lookups(tools: &Arc<AgentTools>) {
         micros(start.elapsed()) * 1e3 / (REPEATS * names.len()) as f64
     };
     let mut best = [f64::MAX; 3];
-    for _ in 0..ROUNDS {
+    for _ in 0..repeats(ROUNDS) {
         let round = [
             each(&|name| {
                 black_box(catalogue.get(name));

@@ -14,7 +14,7 @@ use openclaw_testkit::{Script, TestServer, Tool};
 use serde_json::{Map, Value, json};
 use tokio::process::{Child, Command};
 
-use crate::measure::{Budget, cpu_used, heading, keep_best, line, micros, pin, unpin};
+use crate::measure::{Budget, cpu_used, heading, keep_best, line, micros, pin, repeats, unpin};
 use crate::runtime;
 use crate::sides::{Rmcp, client, config, local_entry, setup};
 
@@ -74,7 +74,7 @@ async fn compare(budget: Budget) {
     let script = script();
     let entries = entries(&script);
     let mut best = [f64::MAX; 8];
-    for _ in 0..ROUNDS {
+    for _ in 0..repeats(ROUNDS) {
         let folder = tempfile::tempdir().unwrap();
         let [first, first_built, first_cpu] = ours(&entries, folder.path()).await;
         let [bare, bare_cpu] = theirs(&script).await;

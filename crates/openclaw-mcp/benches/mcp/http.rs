@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use url::Url;
 
 use crate::connection::{client, remote_plan};
-use crate::measure::{Budget, ROUNDS, cpu_used, heading, keep_best, line, median, pin};
+use crate::measure::{Budget, ROUNDS, cpu_used, heading, keep_best, line, median, pin, repeats};
 use crate::runtime;
 use crate::sides::{Arguments, Bridge, entry, lane_call};
 
@@ -103,7 +103,7 @@ async fn compare() {
         work: None,
     };
     let mut best = [f64::MAX; 6];
-    for _ in 0..ROUNDS {
+    for _ in 0..repeats(ROUNDS) {
         let mut round = [0.0; 6];
         let before = cpu_used();
         round[0] = median(CALLS, || bridge.call("mcp_x_echo", raw)).await;

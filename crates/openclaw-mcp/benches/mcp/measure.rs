@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
-pub(crate) use openclaw_testkit::bench::{keep_best, micros, unpin};
+pub(crate) use openclaw_testkit::bench::{keep_best, micros, repeats, unpin};
 use openclaw_testkit::bench::{load, verdict};
 
 pub(crate) const ROUNDS: usize = 9;
@@ -26,6 +26,7 @@ pub(crate) fn cpu_used() -> f64 {
 
 /// Returns the median time of sequential calls, in µs.
 pub(crate) async fn median<F: Future<Output = usize>>(calls: usize, call: impl Fn() -> F) -> f64 {
+    let calls = repeats(calls);
     let mut times = Vec::with_capacity(calls);
     for _ in 0..calls {
         let start = Instant::now();
@@ -38,6 +39,7 @@ pub(crate) async fn median<F: Future<Output = usize>>(calls: usize, call: impl F
 
 /// Returns the CPU time of this process per call, in µs, with many in flight.
 pub(crate) async fn cpu<F: Future<Output = usize>>(calls: usize, call: impl Fn() -> F) -> f64 {
+    let calls = repeats(calls);
     let before = cpu_used();
     in_flight(calls, call).await;
     (cpu_used() - before) / (calls + IN_FLIGHT) as f64

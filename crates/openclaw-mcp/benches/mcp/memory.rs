@@ -7,13 +7,13 @@ use std::process::Command;
 use openclaw_testkit::{Script, TestServer, Tool};
 use serde_json::json;
 
-use crate::measure::{Budget, cpu_used, keep_best, pin};
+use crate::measure::{Budget, cpu_used, keep_best, pin, repeats};
 use crate::sides::{Arguments, Bare, Bridge, local_entry};
 
 const LARGE: usize = 10 * 1024 * 1024;
 const SMALL: usize = 1024 * 1024;
 const ROUNDS: usize = 7;
-const PEAK: Budget = Budget::at_most(3.0);
+const PEAK: Budget = Budget::at_most(2.1);
 const GROWTH: Budget = Budget::at_most(15.0);
 /// Kinds of text: nothing to decode, occasional line breaks, and every kind of escape.
 const TEXTS: [&str; 3] = ["plain", "lines", "escapes"];
@@ -33,7 +33,7 @@ pub(crate) fn run() {
             file
         });
         let mut best = [f64::MAX; 6];
-        for _ in 0..ROUNDS {
+        for _ in 0..repeats(ROUNDS) {
             let [peak, cpu] = measured("bridge", &large);
             let [_, small_cpu] = measured("bridge", &small);
             let [bare_peak, bare_cpu] = measured("rmcp", &large);
@@ -65,7 +65,7 @@ pub(crate) fn run() {
 }
 
 /// Returns the script of a server with a tool that returns such a text, and one with a small
-/// result.
+/// result. They are read-only, so that no call needs an approval.
 fn script(text: &str, bytes: usize) -> Script {
     let line = match text {
         "plain" => "The quick brown fox jumps over the lazy dog, and nobody is surprised by it.  ",
@@ -73,7 +73,9 @@ fn script(text: &str, bytes: usize) -> Script {
         _ => "\"quotes\" and \\ and a tab\t and an é, a 漢 and a 🦀, and then a line break:\n",
     };
     let tool = |name: &str, text: &str| {
-        Tool::new(name).result(&json!({ "content": [{ "type": "text", "text": text }] }))
+        Tool::new(name)
+            .with("annotations", json!({ "readOnlyHint": true }))
+            .result(&json!({ "content": [{ "type": "text", "text": text }] }))
     };
     let large = line.repeat(bytes / line.len());
     Script::new().tools([tool("large", &large), tool("small", "small")])
@@ -98,7 +100,7 @@ pub(crate) async fn one_call(side: &str, script: &str) {
     match side {
         "bridge" => {
             let bridge = Bridge::open(local_entry(&server)).await;
-            bridge.approve("mcp_x_small", &arguments.raw).await;
+            bridge.call("mcp_x_small", &arguments.raw).await;
             Box::pin(watch(bridge.call("mcp_x_large", &arguments.raw))).await;
             bridge.fleet.stop().await;
         }

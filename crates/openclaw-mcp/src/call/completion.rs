@@ -109,7 +109,8 @@ pub(crate) async fn complete(
         params.insert("context", raw(json!({ "arguments": given })));
     }
     let limits = TimeLimits { timeout: COMPLETES, cap: COMPLETES };
-    match connection.relay_request("completion/complete", params, limits, relay, None).await {
+    let about = (None, None);
+    match connection.relay_request("completion/complete", params, limits, relay, about).await {
         Ok(result) => parse(result.get(), connection.redactor()).ok_or_else(|| {
             CompletionError::Failed(format!("MCP server '{server}' sent an invalid completion"))
         }),

@@ -60,6 +60,7 @@ impl DirectCall {
             return None;
         }
         let live = match tool.server().of_client(options.client).ok()? {
+            Some(own) if own.takes_turns() => return None,
             Some(own) => own.connected()?,
             None => tool.server().connected()?,
         };
@@ -89,6 +90,7 @@ impl DirectCall {
         let renderer = self.tool.renderer();
         let outcome = results::relayed(raw, ReplyKind::Call, renderer, self.wraps, duration);
         consequences::succeeded(&self.tool, &self.live, &outcome, length);
+        self.end_work(None);
         self.finish(outcome, duration);
     }
 
@@ -115,6 +117,7 @@ impl DirectCall {
             }
             _ => Ok(raw),
         };
+        self.end_work(result.as_ref().err());
         let duration = started.elapsed();
         let outcome = match result {
             Ok(raw) => {
@@ -142,15 +145,17 @@ impl DirectCall {
         }
     }
 
-    fn end_work(&mut self) {
-        if let Some(work) = self.work.take() {
+    /// Ends the server's work on the call, which has failed with this error, if any.
+    fn end_work(&mut self, error: Option<&CallError>) {
+        if error.is_none_or(CallError::ends_work)
+            && let Some(work) = self.work.take()
+        {
             self.live.connection().client().end_work(work);
         }
     }
 
     fn finish(&mut self, outcome: ToolOutcome, duration: Duration) {
         self.tool.server().stats.record(duration, outcome.is_error);
-        self.end_work();
         if let Some(Running { done, .. }) = self.running.take() {
             done(Executed::Done(outcome));
         }
@@ -159,7 +164,10 @@ impl DirectCall {
 
 impl Drop for DirectCall {
     fn drop(&mut self) {
-        self.end_work();
+        // It was cancelled, or has timed out.
+        if let Some(work) = self.work.take() {
+            self.live.connection().client().abandon_work(work);
+        }
     }
 }
 
@@ -194,7 +202,7 @@ impl Ready for DirectCall {
         (self.work, self.running) = (work, Some(Running { started: call.started, done, again }));
         let lane = self.lane.clone();
         let limits = self.tool.member.limits;
-        lane.start(limits, call.started, self, |it, frame| {
+        lane.start(work, limits, call.started, self, |it, frame| {
             let connection = it.live.connection();
             let meta = match theirs {
                 Some(theirs) => Cow::Borrowed(theirs),
@@ -213,6 +221,7 @@ impl OnReply for DirectCall {
                 let Some(Running { started, .. }) = &self.running else { return };
                 let duration = now.saturating_duration_since(*started);
                 let relay = Some(self.relay());
+                self.end_work(Some(&error));
                 let outcome = consequences::rejected(&self.tool, &self.live, error, relay);
                 self.finish(outcome, duration);
             }

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use futures_util::future::BoxFuture;
 use openclaw_content::{JsonRenderer, Source, Untrusted, clean_line};
+use openclaw_mcp_client::host::CallGuard;
 use openclaw_mcp_client::listing::{ListedPrompt, app};
 use openclaw_mcp_client::wire::json::JsonCow;
 use openclaw_tools::pipeline::{Refusal, Resolve, Resolving};
@@ -358,7 +359,7 @@ async fn ask(
     };
     let started = Instant::now();
     let connection = usable.live.connection();
-    let _at_work = connection.client().working_for(call.agent, call.session);
+    let at_work = connection.client().working_for(call.agent, call.session);
     let limits = limits(call.options, member);
     let skill = match kind {
         Kind::Resource => skills::skill_of(server, connection, what, limits).await,
@@ -374,7 +375,11 @@ async fn ask(
     let relay = call.options.relay;
     let trace = call.span.context();
     send::describe(call.span, connection);
-    let answer = connection.relay_request(kind.method(), params, limits, relay, trace).await;
+    let answer = {
+        let about = (trace, at_work.as_ref().map(CallGuard::id));
+        connection.relay_request(kind.method(), params, limits, relay, about).await
+    };
+    CallGuard::end(at_work, answer.as_ref().err());
     let duration = started.elapsed();
     let limits = result_limits(call.options, member);
     let outcome = match answer {

@@ -13,9 +13,11 @@ use openclaw_mcp_client::listing::TaskSupport;
 use openclaw_mcp_client::wire::WireCall;
 use openclaw_mcp_client::wire::json::{Json, JsonCow};
 use openclaw_tools::schema::LazyValidator;
-use openclaw_tools::{CallOptions, Executed, Relay, Tool as _, ToolCall, ToolFailure, ToolOutcome};
+use openclaw_tools::{
+    CallClient, CallOptions, Executed, Relay, Tool as _, ToolCall, ToolFailure, ToolOutcome,
+};
 use openclaw_trace::Span;
-use tokio::sync::SemaphorePermit;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use crate::call::consequences::{
@@ -32,6 +34,7 @@ use crate::store::spill::Spill;
 
 /// Results of at least this many bytes are processed on a blocking thread.
 pub(crate) const LARGE: usize = 256 * 1024;
+
 /// Calls a tool of a server after all checks have passed. Dropping the future cancels the call at
 /// the server.
 ///
@@ -81,6 +84,7 @@ pub(crate) fn call<'a>(
         } else {
             connection.call_tool(request, limits, call.options).await
         };
+        CallGuard::end(at_work, result.as_ref().err());
         let duration = started.elapsed();
         let mut outcome = match result {
             Ok(raw) => {
@@ -135,20 +139,26 @@ pub(crate) fn describe(span: &Span, connection: &Connection) {
 /// client.
 pub(crate) async fn usable(
     member: &FleetMember,
-    client: Option<u64>,
-) -> Result<Usable<'_>, (ToolFailure, String)> {
+    client: Option<CallClient>,
+) -> Result<Usable, (ToolFailure, String)> {
     let server = &member.server;
-    let turn = server.turn(member.limits.cap).await.map_err(|_| {
+    let queued = |_| {
         let words = format!("Too many calls are queued for MCP server '{}'.", server.name());
         (ToolFailure::Unavailable, words)
-    })?;
+    };
+    let turn = server.turn(member.limits.cap).await.map_err(queued)?;
     let own = server.of_client(client).map_err(|words| (ToolFailure::Unavailable, words))?;
     // The checks were made against the connection of all, which does not wait for this one.
+    let own_turn = match &own {
+        Some(own) => own.turn(member.limits.cap).await.map_err(queued)?,
+        None => None,
+    };
+    let has_waited = turn.is_some() || own_turn.is_some();
+    let turns = [turn, own_turn];
     let is_own = own.is_some();
     let server = own.as_ref().unwrap_or(server);
     if let Some(live) = server.connected() {
-        let has_waited = turn.is_some();
-        return Ok(Usable { live, was_waited_for: false, has_waited, _turn: turn });
+        return Ok(Usable { live, was_waited_for: false, has_waited, _turns: turns });
     }
     let live = Box::pin(server.ready()).await;
     let live = live.map_err(|unavailable| {
@@ -158,7 +168,7 @@ pub(crate) async fn usable(
         };
         (failure, unavailable.for_model())
     })?;
-    Ok(Usable { live, was_waited_for: !is_own, has_waited: true, _turn: turn })
+    Ok(Usable { live, was_waited_for: !is_own, has_waited: true, _turns: turns })
 }
 
 /// Converts a result. A large one is processed on a blocking thread, because it takes long and may
@@ -218,14 +228,14 @@ fn read_now(
 }
 
 /// A connection that is ready for a call.
-pub(crate) struct Usable<'s> {
+pub(crate) struct Usable {
     pub(crate) live: Arc<LiveConnection>,
     /// Whether it was connected for this call: its tools may differ from those that were checked.
     pub(crate) was_waited_for: bool,
     /// Whether the call had to wait.
     has_waited: bool,
-    /// The turn, for a server that takes one call at a time.
-    _turn: Option<SemaphorePermit<'s>>,
+    /// The turns, for a server that takes one call at a time, and for a connection of a client that does.
+    _turns: [Option<OwnedSemaphorePermit>; 2],
 }
 
 /// Processes a large response on a blocking thread.

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use openclaw_content::{Untrusted, clean_line};
 use openclaw_metrics::CallSeries;
 use openclaw_tools::schema::{LazyValidator, SchemaDialect, Unusable};
 use openclaw_tools::{
     AlwaysOption, ApprovalContext, ApprovalExtent, ApprovalRule, Arguments, AuditName, CallOptions,
-    Decision, Executed, GrantRule, Pin, Ready, Tool, ToolCall, ToolFingerprint, ToolSpec,
+    ChangeTooLarge, Decision, Executed, GrantRule, Pin, Ready, Tool, ToolCall, ToolFingerprint,
+    ToolSpec,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -17,6 +19,9 @@ use super::limits::check_limit;
 use super::send;
 use crate::catalogue::{CatalogueTool, SOURCE};
 use crate::store::pins::{self, ServerKey};
+
+/// Maximum length of a tool's name in a command that is shown, in characters.
+const MAX_NAME: usize = 100;
 
 impl Tool for CatalogueTool {
     fn spec(&self) -> &ToolSpec {
@@ -78,9 +83,18 @@ impl Tool for CatalogueTool {
         [GrantRule::Tool].into_iter().chain(by_argument).map(option).collect()
     }
 
-    fn changes(&self) -> Vec<String> {
-        let Some(pins) = &self.services.pins else { return Vec::new() };
-        pins.changes(&self.member.key, &self.listed)
+    fn changes(&self) -> Result<Vec<String>, ChangeTooLarge> {
+        let Some(pins) = &self.services.pins else { return Ok(Vec::new()) };
+        let changes = pins.changes(&self.member.key, &self.listed);
+        changes.ok_or_else(|| {
+            let name = clean_line(Untrusted::new(&self.listed.name), MAX_NAME);
+            let server = &self.member.key.server;
+            let review = format!(
+                "review it with `openclaw mcp tools {server} {name} --raw`, then run \
+                 `openclaw mcp call {server} {name} --approve`"
+            );
+            ChangeTooLarge { review }
+        })
     }
 
     /// Returns without waiting for the write, which may take longer than the call; shutdown waits

@@ -25,7 +25,7 @@ use openclaw_config::{ServerConnection, ServerName, Transport};
 use openclaw_metrics::latency::CallStats;
 use openclaw_metrics::{ServerInstance, ServerSeries};
 use openclaw_oauth::authorizer::Authorizer;
-use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
@@ -66,7 +66,7 @@ pub struct Server {
     start: StartMode,
     /// Whether calls are serialized with `turn`.
     one_at_a_time: AtomicBool,
-    turn: Semaphore,
+    turn: Arc<Semaphore>,
     users: Users,
     series: Option<Arc<ServerSeries>>,
     /// A call was answered with 401, and none has succeeded since.
@@ -191,7 +191,7 @@ impl Server {
             restart_limit,
             start: common.start.clone(),
             one_at_a_time,
-            turn: Semaphore::new(1),
+            turn: Arc::new(Semaphore::new(1)),
             stats: CallStats::default(),
             users,
             series,
@@ -279,12 +279,12 @@ impl Server {
     pub(crate) async fn turn(
         &self,
         patience: Duration,
-    ) -> Result<Option<SemaphorePermit<'_>>, Elapsed> {
+    ) -> Result<Option<OwnedSemaphorePermit>, Elapsed> {
         if !self.takes_turns() {
             return Ok(None);
         }
         // The semaphore is never closed.
-        timeout(patience, self.turn.acquire()).await.map(Result::ok)
+        timeout(patience, Arc::clone(&self.turn).acquire_owned()).await.map(Result::ok)
     }
 
     /// Returns a handle to wait until it has stopped.

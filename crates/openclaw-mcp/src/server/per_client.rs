@@ -2,7 +2,8 @@
 //!
 //! Up to 2025-11-25, a server on stdio does not say which call its own requests belong to. Where it
 //! sends such requests while calls of several clients are in progress, each client gets a process of its
-//! own: started at its first call, and ended when the client goes.
+//! own: started at its first call, and ended when the client goes. Programs that are not told apart take
+//! turns there.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::join_all;
 use openclaw_config::Transport;
 use openclaw_metrics::Metrics;
+use openclaw_tools::CallClient;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Predecessors, Server, SharedContext, StorageFolders};
@@ -43,6 +45,7 @@ struct Running {
 #[derive(Debug)]
 struct ClientConnection {
     server: Arc<Server>,
+    is_shared: bool,
     _place: OwnedSemaphorePermit,
 }
 
@@ -98,13 +101,18 @@ impl Server {
     ///
     /// # Errors
     /// If there are too many.
-    pub(crate) fn of_client(&self, client: Option<u64>) -> Result<Option<Arc<Self>>, String> {
-        let Some(client) = client.filter(|_| self.is_per_client()) else { return Ok(None) };
+    pub(crate) fn of_client(
+        &self,
+        client: Option<CallClient>,
+    ) -> Result<Option<Arc<Self>>, String> {
+        let Some(CallClient { number, is_shared }) = client.filter(|_| self.is_per_client()) else {
+            return Ok(None);
+        };
         if !matches!(self.connection.transport, Transport::Stdio(_)) {
             return Ok(None);
         }
         let mut running = self.clients.running();
-        if let Some(own) = running.servers.get(&client) {
+        if let Some(own) = running.servers.get(&number) {
             return Ok(Some(Arc::clone(&own.server)));
         }
         if running.is_closed {
@@ -117,7 +125,7 @@ impl Server {
                 self.name
             ));
         };
-        let upkeep = on_use(self.upkeep.borrow().clone());
+        let upkeep = on_use(self.upkeep.borrow().clone(), is_shared);
         let name = self.name.clone();
         let connection = self.connection.clone();
         let none = Predecessors::default();
@@ -131,8 +139,8 @@ impl Server {
         };
         let server = Self::start_for(name, connection, upkeep, none, &common, &self.users);
         let server = Arc::new(server);
-        let own = ClientConnection { server: Arc::clone(&server), _place: place };
-        running.servers.insert(client, own);
+        let own = ClientConnection { server: Arc::clone(&server), is_shared, _place: place };
+        running.servers.insert(number, own);
         Ok(Some(server))
     }
 
@@ -145,9 +153,12 @@ impl Server {
     pub(super) fn keep_clients(&self, upkeep: &SharedOptions) {
         self.clients.is_configured.store(upkeep.per_client, Ordering::Relaxed);
         let running = self.clients.running();
-        let servers: Vec<_> = running.servers.values().map(|it| Arc::clone(&it.server)).collect();
+        let of = |it: &ClientConnection| (Arc::clone(&it.server), it.is_shared);
+        let servers: Vec<_> = running.servers.values().map(of).collect();
         drop(running);
-        servers.iter().for_each(|server| server.keep(on_use(upkeep.clone())));
+        for (server, is_shared) in servers {
+            server.keep(on_use(upkeep.clone(), is_shared));
+        }
     }
 
     /// Stops the connections of clients.
@@ -157,7 +168,9 @@ impl Server {
     }
 }
 
-/// The settings of a server that starts at its first use.
-fn on_use(upkeep: SharedOptions) -> SharedOptions {
-    SharedOptions { lazy: true, required: false, ..upkeep }
+/// The settings of a server that starts at its first use. The calls of a shared client take turns: the
+/// server's requests would not say which of its programs they are for.
+fn on_use(upkeep: SharedOptions, is_shared: bool) -> SharedOptions {
+    let one_at_a_time = upkeep.one_at_a_time || is_shared;
+    SharedOptions { lazy: true, required: false, one_at_a_time, ..upkeep }
 }

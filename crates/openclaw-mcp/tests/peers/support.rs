@@ -47,7 +47,7 @@ impl Yard {
         let folder = self.path(name);
         fs::create_dir_all(&folder).unwrap();
         // Canonical, as servers report it.
-        dunce::canonicalize(folder).unwrap()
+        openclaw_files::canonical(folder).unwrap()
     }
 
     /// Returns the entry of a local server whose pids are recorded.

@@ -28,6 +28,17 @@ pub(super) enum EnvelopeKind {
     Issuer,
 }
 
+impl EnvelopeKind {
+    /// Returns how the name of its file ends.
+    pub(super) fn suffix(self) -> &'static str {
+        match self {
+            Self::Grant => ".json",
+            Self::Login => ".login.json",
+            Self::Issuer => ".issuer.json",
+        }
+    }
+}
+
 /// An envelope as it is stored. Unknown fields are ignored.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct StoredEnvelope {

@@ -15,7 +15,10 @@ use super::envelope::{Damage, EnvelopeKind};
 use super::key::{KeyOptions, KeyPlace, Keys};
 use super::key_file::blocking;
 use super::sealed::{SealedFiles, unusable};
-use super::{GrantList, GrantLock, GrantStore, PendingLogin, Record, StoredGrant, Version};
+use super::{
+    ConfirmedIssuer, GrantList, GrantLock, GrantStore, PendingLogin, Record, StoredGrant,
+    StoredIssuer, Version,
+};
 use crate::error::AuthError;
 use crate::grant::{Grant, GrantKey};
 
@@ -131,8 +134,8 @@ impl GrantStore for FileStore {
 
     async fn list(&self) -> Result<GrantList, AuthError> {
         let mut listing = GrantList::default();
-        for path in self.files.grants().await? {
-            match self.files.owner_of(&path).await {
+        for path in self.files.all(EnvelopeKind::Grant).await? {
+            match self.files.owner_of(&path, EnvelopeKind::Grant).await {
                 Err(error) => listing.damaged.push(error),
                 Ok(Some(owner)) => {
                     // `None`: deleted meanwhile.
@@ -177,7 +180,7 @@ impl GrantStore for FileStore {
         self.files.remove(key, EnvelopeKind::Login).await
     }
 
-    async fn issuer(&self, key: &GrantKey) -> Result<Option<String>, AuthError> {
+    async fn issuer(&self, key: &GrantKey) -> Result<Option<StoredIssuer>, AuthError> {
         let Some((content, _)) = self.files.read(key, EnvelopeKind::Issuer).await? else {
             return Ok(None);
         };
@@ -186,12 +189,23 @@ impl GrantStore for FileStore {
         issuer.map(Some).map_err(|_| unusable(&path, &key.server, &Damage::Content))
     }
 
-    async fn save_issuer(&self, key: &GrantKey, issuer: &str) -> Result<(), AuthError> {
-        self.files.write(None, key, EnvelopeKind::Issuer, to_json(&issuer)?).await.map(drop)
+    async fn save_issuer(&self, key: &GrantKey, issuer: &StoredIssuer) -> Result<(), AuthError> {
+        self.files.write(None, key, EnvelopeKind::Issuer, to_json(issuer)?).await.map(drop)
     }
 
-    async fn check_writable(&self) -> Result<(), AuthError> {
-        self.files.check().await
+    async fn issuers(&self) -> Result<Vec<ConfirmedIssuer>, AuthError> {
+        let mut found = Vec::new();
+        for path in self.files.all(EnvelopeKind::Issuer).await? {
+            let owner = self.files.owner_of(&path, EnvelopeKind::Issuer).await;
+            let Ok(Some(owner)) = owner else { continue };
+            let stored = self.issuer(&owner).await.ok().flatten();
+            found.extend(stored.and_then(|stored| stored.confirmed));
+        }
+        Ok(found)
+    }
+
+    async fn check_writable(&self, key: &GrantKey) -> Result<(), AuthError> {
+        self.files.check(key).await
     }
 
     async fn key_place(&self) -> Option<KeyPlace> {

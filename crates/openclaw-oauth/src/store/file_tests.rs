@@ -104,6 +104,38 @@ async fn tokens_and_keys_that_are_links_are_neither_read_nor_replaced() {
 }
 
 #[tokio::test]
+async fn a_confirmed_issuer_is_read_in_the_format_of_older_versions_and_kept_in_the_new_one() {
+    let state = State::new();
+    let store = state.store();
+    let issuer = "https://as.example/tenant";
+    let old = to_json(&issuer).unwrap();
+    store.files.write(None, &state.key, EnvelopeKind::Issuer, old).await.unwrap();
+    let stored = state.store().issuer(&state.key).await.unwrap().unwrap();
+    assert_eq!(stored, StoredIssuer::from(ConfirmedIssuer::new(issuer)));
+    assert_eq!(store.issuers().await.unwrap(), [ConfirmedIssuer::new(issuer)]);
+
+    let confirmed = ConfirmedIssuer {
+        client_id: Some("client-1".to_owned()),
+        origins: ["https://login.example".to_owned()].into(),
+        ..ConfirmedIssuer::new(issuer)
+    };
+    let asked = Some(ConfirmedIssuer::new("https://other.example"));
+    for stored in [
+        StoredIssuer { confirmed: Some(confirmed.clone()), asked: asked.clone() },
+        StoredIssuer { confirmed: None, asked },
+    ] {
+        store.save_issuer(&state.key, &stored).await.unwrap();
+        assert_eq!(state.store().issuer(&state.key).await.unwrap().unwrap(), stored);
+        // What the user was only asked is not confirmed.
+        let all: Vec<_> = stored.confirmed.into_iter().collect();
+        assert_eq!(store.issuers().await.unwrap(), all);
+    }
+    // Grants are other files.
+    state.save(&store, "one").await;
+    assert_eq!(store.list().await.unwrap().grants.len(), 1);
+}
+
+#[tokio::test]
 async fn a_change_by_another_process_changes_the_version() {
     let state = State::new();
     let store = state.store();
@@ -218,7 +250,7 @@ async fn a_pipe_or_a_folder_in_place_of_the_file_is_an_error_without_blocking() 
     let store = state.store();
     let lease = store.lock(&state.key, SOON).await.unwrap();
     let error = store.save(&lease, &grant("two")).await.unwrap_err().to_string();
-    assert!(error.ends_with("not a regular file"), "{error}");
+    assert!(error.ends_with("not a regular file; remove it"), "{error}");
     drop(lease);
     std::fs::remove_file(state.file()).unwrap();
     state.save(&state.store(), "two").await;
@@ -231,13 +263,34 @@ async fn a_pipe_or_a_folder_in_place_of_the_file_is_an_error_without_blocking() 
 #[tokio::test]
 async fn a_folder_that_cannot_be_written_is_reported_before_the_login() {
     let state = State::new();
-    state.store().check_writable().await.unwrap();
+    state.store().check_writable(&state.key).await.unwrap();
     let tokens = state.folder.path().join("mcp/tokens");
     assert_eq!(std::fs::read_dir(&tokens).unwrap().count(), 0);
     std::fs::remove_dir(&tokens).unwrap();
     std::fs::write(&tokens, "").unwrap();
-    let error = state.store().check_writable().await.unwrap_err().to_string();
+    let error = state.store().check_writable(&state.key).await.unwrap_err().to_string();
     assert!(error.starts_with(&format!("cannot write {}: ", tokens.display())), "{error}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_in_the_place_of_a_file_is_reported_before_the_login_with_what_to_do() {
+    let state = State::new();
+    let store = state.store();
+    store.check_writable(&state.key).await.unwrap();
+    let stem = state.file().file_stem().unwrap().to_str().unwrap().to_owned();
+    for suffix in [".json", ".login.json", ".issuer.json", ".lock"] {
+        let file = state.file().with_file_name(format!("{stem}{suffix}"));
+        std::os::unix::fs::symlink("missing", &file).unwrap();
+        let error = store.check_writable(&state.key).await.unwrap_err().to_string();
+        let expected = format!("cannot write {}: a symbolic link; remove the link", file.display());
+        assert_eq!(error, expected);
+        std::fs::remove_file(&file).unwrap();
+        store.check_writable(&state.key).await.unwrap();
+    }
+    std::os::unix::fs::symlink("missing", state.file()).unwrap();
+    let error = state.error().await;
+    assert!(error.contains("; remove the link, then log in again with"), "{error}");
 }
 
 #[cfg(unix)]
@@ -253,7 +306,7 @@ async fn a_read_only_folder_is_reported_and_leaves_the_grant() {
         return;
     }
     let store = state.store();
-    let error = store.check_writable().await.unwrap_err().to_string();
+    let error = store.check_writable(&state.key).await.unwrap_err().to_string();
     assert!(error.contains("Permission denied"), "{error}");
     let lease = store.lock(&state.key, SOON).await.unwrap();
     store.save(&lease, &grant("two")).await.unwrap_err();

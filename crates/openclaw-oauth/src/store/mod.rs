@@ -25,6 +25,7 @@
 //! not: run them in a task that outlives the caller.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -95,14 +96,18 @@ pub trait GrantStore: Send + Sync + fmt::Debug {
 
     /// Returns the authorization server that the user has confirmed. It stays when the grant is
     /// deleted.
-    async fn issuer(&self, key: &GrantKey) -> Result<Option<String>, AuthError>;
+    async fn issuer(&self, key: &GrantKey) -> Result<Option<StoredIssuer>, AuthError>;
 
     /// Stores the authorization server that the user has confirmed, and replaces an earlier one.
     /// Durable when it returns.
-    async fn save_issuer(&self, key: &GrantKey, issuer: &str) -> Result<(), AuthError>;
+    async fn save_issuer(&self, key: &GrantKey, issuer: &StoredIssuer) -> Result<(), AuthError>;
 
-    /// Fails if a grant could not be saved. To be called before a browser opens.
-    async fn check_writable(&self) -> Result<(), AuthError>;
+    /// Returns the confirmed authorization servers of all keys that can be read.
+    async fn issuers(&self) -> Result<Vec<ConfirmedIssuer>, AuthError>;
+
+    /// Fails if a grant of this key could not be saved. To be called before a browser opens, and before
+    /// a code is used.
+    async fn check_writable(&self, key: &GrantKey) -> Result<(), AuthError>;
 
     /// Returns where the key that encrypts grants is kept, or `None` if the store has no such key.
     async fn key_place(&self) -> Option<KeyPlace>;
@@ -176,6 +181,66 @@ pub struct GrantList {
     pub grants: Vec<(GrantKey, Result<StoredGrant, AuthError>)>,
     /// Damaged entries whose key is unknown.
     pub damaged: Vec<AuthError>,
+}
+
+/// An authorization server that a user has confirmed, or logged in at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfirmedIssuer {
+    /// Its identity.
+    pub issuer: String,
+    /// The client id of the last login there, or one that it may use although another authorization
+    /// server does. `None` in files of older versions, and before the first login.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    /// The origins of its endpoints, besides its own.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub origins: BTreeSet<String>,
+}
+
+impl ConfirmedIssuer {
+    /// Confirms an authorization server, and endpoints at its own origin only.
+    pub fn new(issuer: &str) -> Self {
+        Self { issuer: issuer.to_owned(), client_id: None, origins: BTreeSet::new() }
+    }
+}
+
+/// What is stored about the authorization server of an MCP server. Unknown fields are ignored.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "IssuerFormat")]
+pub struct StoredIssuer {
+    /// The confirmed one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirmed: Option<ConfirmedIssuer>,
+    /// What the user was asked last, and has not confirmed yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<ConfirmedIssuer>,
+}
+
+impl From<ConfirmedIssuer> for StoredIssuer {
+    fn from(confirmed: ConfirmedIssuer) -> Self {
+        Self { confirmed: Some(confirmed), asked: None }
+    }
+}
+
+/// The formats of a [`StoredIssuer`].
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum IssuerFormat {
+    /// Of older versions: the confirmed one.
+    Name(String),
+    Whole {
+        confirmed: Option<ConfirmedIssuer>,
+        asked: Option<ConfirmedIssuer>,
+    },
+}
+
+impl From<IssuerFormat> for StoredIssuer {
+    fn from(format: IssuerFormat) -> Self {
+        match format {
+            IssuerFormat::Name(issuer) => ConfirmedIssuer::new(&issuer).into(),
+            IssuerFormat::Whole { confirmed, asked } => Self { confirmed, asked },
+        }
+    }
 }
 
 /// A login that another process may finish: `openclaw mcp login NAME --code …`.

@@ -61,7 +61,7 @@ async fn a_lease_that_is_held_times_out_and_others_are_free() {
 async fn a_cancelled_write_keeps_the_lease_until_it_is_complete() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path());
-    store.check_writable().await.unwrap();
+    store.check_writable(&key()).await.unwrap();
     for number in 0..20 {
         let token = format!("token-{number}");
         let lease = store.lock(&key(), PATIENCE).await.unwrap();

@@ -36,12 +36,11 @@ impl SealedFiles {
 
     /// Returns the path of a file.
     pub(super) fn path(&self, owner: &GrantKey, kind: EnvelopeKind) -> PathBuf {
-        let stem = envelope::file_stem(owner);
-        self.folder.join(match kind {
-            EnvelopeKind::Grant => format!("{stem}.json"),
-            EnvelopeKind::Login => format!("{stem}.login.json"),
-            EnvelopeKind::Issuer => format!("{stem}.issuer.json"),
-        })
+        self.folder.join(format!("{}{}", envelope::file_stem(owner), kind.suffix()))
+    }
+
+    fn lock_path(&self, owner: &GrantKey) -> PathBuf {
+        self.folder.join(format!("{}.lock", envelope::file_stem(owner)))
     }
 
     /// Reads and decrypts a file. `None` if there is none.
@@ -164,7 +163,7 @@ impl SealedFiles {
         patience: Duration,
     ) -> Result<GrantLock, AuthError> {
         let started = Instant::now();
-        let path = self.folder.join(format!("{}.lock", envelope::file_stem(owner)));
+        let path = self.lock_path(owner);
         let (folder, lock) = (self.folder.clone(), path.clone());
         let open = move || {
             openclaw_files::make_folder(&folder)?;
@@ -187,23 +186,27 @@ impl SealedFiles {
         }
     }
 
-    /// Returns the paths of all files with the name of a grant.
-    pub(super) async fn grants(&self) -> Result<Vec<PathBuf>, AuthError> {
+    /// Returns the paths of all files with a name of this kind.
+    pub(super) async fn all(&self, kind: EnvelopeKind) -> Result<Vec<PathBuf>, AuthError> {
         let folder = self.folder.clone();
         let failed =
             |error| AuthError::Store(format!("cannot read {}: {error}", self.folder.display()));
-        blocking(move || grant_files(&folder)).await.map_err(failed)
+        blocking(move || files(&folder, kind)).await.map_err(failed)
     }
 
-    /// Returns whose grant a file holds, by what it says itself, or `None` if it does not exist.
-    /// Fails if its name is that of another grant.
-    pub(super) async fn owner_of(&self, path: &Path) -> Result<Option<GrantKey>, AuthError> {
+    /// Returns whose content a file holds, by what it says itself, or `None` if it does not exist.
+    /// Fails if its name is that of another owner.
+    pub(super) async fn owner_of(
+        &self,
+        path: &Path,
+        kind: EnvelopeKind,
+    ) -> Result<Option<GrantKey>, AuthError> {
         let bytes = match read(path.to_owned()).await {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             bytes => bytes.map_err(|error| unusable(path, "NAME", &error))?,
         };
         match StoredEnvelope::parse(&bytes).map(|envelope| envelope.owner()) {
-            Ok(owner) if self.path(&owner, EnvelopeKind::Grant) == path => Ok(Some(owner)),
+            Ok(owner) if self.path(&owner, kind) == path => Ok(Some(owner)),
             Ok(_) => Err(unusable(path, "NAME", &Damage::Foreign)),
             Err(damage) => Err(unusable(path, "NAME", &damage)),
         }
@@ -241,8 +244,8 @@ impl SealedFiles {
         }
     }
 
-    /// Fails if a file could not be written, or its key not be created.
-    pub(super) async fn check(&self) -> Result<(), AuthError> {
+    /// Fails if a file of this owner could not be written, or its key not be created.
+    pub(super) async fn check(&self, owner: &GrantKey) -> Result<(), AuthError> {
         let folder = self.folder.clone();
         let probe = move || {
             openclaw_files::make_folder(&folder)?;
@@ -256,6 +259,13 @@ impl SealedFiles {
             }
         };
         blocking(probe).await.map_err(|error| unwritable(&self.folder, &error))?;
+        let kinds = [EnvelopeKind::Grant, EnvelopeKind::Login, EnvelopeKind::Issuer];
+        let paths = kinds.map(|kind| self.path(owner, kind));
+        for path in paths.into_iter().chain([self.lock_path(owner)]) {
+            let file = path.clone();
+            let checking = blocking(move || openclaw_files::check_replaceable(&file));
+            checking.await.map_err(|error| unwritable(&path, &error))?;
+        }
         self.keys.for_saving().await.map(drop).map_err(|error| self.bad_key_file(&error))
     }
 }
@@ -264,20 +274,20 @@ async fn read(path: PathBuf) -> io::Result<Vec<u8>> {
     blocking(move || openclaw_files::read_secret(&path, MAX_FILE)).await
 }
 
-/// Returns the paths of all files with the name of a grant, or none without folder. Blocks.
-fn grant_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+/// Returns the paths of all files with a name of this kind, or none without folder. Blocks.
+fn files(folder: &Path, kind: EnvelopeKind) -> io::Result<Vec<PathBuf>> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
-    let is_grant = |path: &PathBuf| {
-        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        path.extension().is_some_and(|it| it == "json")
-            && stem.len() == 32
-            && stem.bytes().all(|byte| byte.is_ascii_hexdigit())
+    let is_wanted = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.strip_suffix(kind.suffix()).is_some_and(|stem| {
+            stem.len() == 32 && stem.bytes().all(|byte| byte.is_ascii_hexdigit())
+        })
     };
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.retain(is_grant);
+    paths.retain(is_wanted);
     paths.sort();
     Ok(paths)
 }
@@ -289,12 +299,24 @@ fn version(bytes: &[u8]) -> Version {
 }
 
 pub(super) fn unusable(path: &Path, server: &str, cause: &dyn std::fmt::Display) -> AuthError {
+    let first = obstacle(path).map(|it| format!("remove {it}, then ")).unwrap_or_default();
     AuthError::Store(format!(
-        "cannot use {}: {cause}; log in again with `openclaw mcp login {server}`",
+        "cannot use {}: {cause}; {first}log in again with `openclaw mcp login {server}`",
         path.display()
     ))
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> AuthError {
-    AuthError::Store(format!("cannot write {}: {error}", path.display()))
+    let remedy = obstacle(path).map(|it| format!("; remove {it}")).unwrap_or_default();
+    AuthError::Store(format!("cannot write {}: {error}{remedy}", path.display()))
+}
+
+/// Returns what a login does not replace, if it is there.
+fn obstacle(path: &Path) -> Option<&'static str> {
+    let about = path.symlink_metadata().ok()?;
+    match () {
+        () if about.is_symlink() => Some("the link"),
+        () if about.is_file() || about.is_dir() => None,
+        () => Some("it"),
+    }
 }

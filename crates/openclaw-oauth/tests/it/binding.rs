@@ -4,7 +4,7 @@ use openclaw_oauth::authorizer::Authorizer;
 use openclaw_oauth::error::AuthError;
 use openclaw_oauth::settings::{AuthSettings, DpopUse, GrantType};
 use openclaw_oauth::store::GrantStore as _;
-use openclaw_testkit::oauth::{Endpoint, OAuthScript, OAuthTestServer};
+use openclaw_testkit::oauth::{Endpoint, Fake, OAuthScript, OAuthTestServer};
 use serde_json::json;
 
 use crate::support::{
@@ -68,6 +68,63 @@ async fn a_new_bound_token_that_is_rejected_is_replaced_by_an_unbound_one_which_
     assert_eq!(has_proof(&server, Endpoint::Token), [true, false]);
 }
 
+/// Asserts that an error names the setting that is the remedy.
+fn assert_binding(error: &AuthError, expected: DpopUse) {
+    let AuthError::Binding { remedy, .. } = error else { panic!("{error:?}") };
+    assert_eq!(*remedy, expected);
+    assert!(error.to_string().contains("`auth.dpop`"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_with_challenges_of_both_kinds_that_takes_bearer_tokens_works() {
+    let both = r#"DPoP algs="ES256", error="invalid_token", Bearer resource_metadata="{metadata}", scope="{scope}""#;
+    for refresh_tokens in [true, false] {
+        let challenge = Some(both.to_owned());
+        let script = OAuthScript { challenge, refresh_tokens, ..offering() };
+        let (server, state) = serve(script);
+        let ours = client(&server, state.path(), AuthSettings::default());
+        assert!(login(&ours).await.unwrap().dpop.is_some(), "as it asks first");
+        if !refresh_tokens {
+            assert_login_required(&ours, &server).await;
+            assert!(login(&ours).await.unwrap().dpop.is_none());
+        }
+        assert_eq!(call(&ours, &server.url()).await.unwrap(), 200);
+        // As a new process.
+        let ours = client(&server, state.path(), AuthSettings::default());
+        assert!(login(&ours).await.unwrap().dpop.is_none());
+        assert_eq!(call(&ours, &server.url()).await.unwrap(), 200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_whose_proof_is_rejected_stays_bound() {
+    let both =
+        r#"DPoP algs="ES256", error="invalid_dpop_proof", Bearer resource_metadata="{metadata}""#;
+    let (server, state) = serve(OAuthScript { challenge: Some(both.to_owned()), ..offering() });
+    let ours = client(&server, state.path(), AuthSettings::default());
+    login(&ours).await.unwrap();
+    assert_login_required(&ours, &server).await;
+    assert!(has_proof(&server, Endpoint::Refresh).iter().all(|has| *has));
+    assert!(!store(state.path()).load(&key(&server)).await.unwrap().unwrap().grant.bearer_only);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rejection_of_a_request_without_a_key_names_the_setting_where_the_issuer_binds_tokens()
+{
+    for (script, is_offered) in [(offering(), true), (OAuthScript::new(), false)] {
+        let (server, state) = serve(script.fault(Endpoint::Token, Fake::error("invalid_grant"), 0));
+        for dpop in [DpopUse::Auto, DpopUse::Never, DpopUse::Always] {
+            let error = login(&client(&server, state.path(), with(dpop))).await.unwrap_err();
+            assert!(error.to_string().contains("invalid_grant"), "{error}");
+            if is_offered && dpop != DpopUse::Always {
+                assert_binding(&error, DpopUse::Always);
+            } else {
+                assert!(matches!(error, AuthError::Rejected { .. }), "{error:?}");
+            }
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_bound_token_is_renewed_with_its_key_before_it_is_given_up() {
     let (server, state) = serve(requiring());
@@ -124,7 +181,7 @@ async fn always_uses_no_unbound_token_and_never_no_bound_one() {
     let sent = server.count(Endpoint::Refresh);
     assert_login_required(&always, &server).await;
     assert!(login(&always).await.unwrap().dpop.is_some());
-    assert_login_required(&always, &server).await;
+    assert_binding(&call(&always, &server.url()).await.unwrap_err(), DpopUse::Auto);
     assert!(has_proof(&server, Endpoint::Refresh)[sent..].iter().all(|has| *has));
     let never = client(&server, state.path(), with(DpopUse::Never));
     assert_login_required(&never, &server).await;
@@ -135,7 +192,7 @@ async fn always_uses_no_unbound_token_and_never_no_bound_one() {
     login(&always).await.unwrap();
     server.change(|script| script.binds_tokens = false);
     let before = server.count(Endpoint::Mcp);
-    assert_login_required(&always, &server).await;
+    assert_binding(&call(&always, &server.url()).await.unwrap_err(), DpopUse::Auto);
     assert_login_required(&always, &server).await;
     let sent = &server.requests(Endpoint::Mcp)[before..];
     let is_bearer = |header: &String| header.starts_with("Bearer");

@@ -11,7 +11,8 @@ use openclaw_oauth::authorizer::{Authorizer, AuthorizerOptions};
 use openclaw_oauth::error::AuthError;
 use openclaw_oauth::grant::{Grant, GrantKey};
 use openclaw_oauth::store::{
-    FileStore, GrantList, GrantLock, GrantStore, KeyPlace, PendingLogin, StoredGrant, Version,
+    ConfirmedIssuer, FileStore, GrantList, GrantLock, GrantStore, KeyPlace, PendingLogin,
+    StoredGrant, StoredIssuer, Version,
 };
 use serde::{Deserialize, Serialize};
 
@@ -252,16 +253,20 @@ impl GrantStore for SteppedStore {
         self.store.delete_login(key).await
     }
 
-    async fn issuer(&self, key: &GrantKey) -> Result<Option<String>, AuthError> {
+    async fn issuer(&self, key: &GrantKey) -> Result<Option<StoredIssuer>, AuthError> {
         self.store.issuer(key).await
     }
 
-    async fn save_issuer(&self, key: &GrantKey, issuer: &str) -> Result<(), AuthError> {
+    async fn save_issuer(&self, key: &GrantKey, issuer: &StoredIssuer) -> Result<(), AuthError> {
         self.store.save_issuer(key, issuer).await
     }
 
-    async fn check_writable(&self) -> Result<(), AuthError> {
-        self.store.check_writable().await
+    async fn issuers(&self) -> Result<Vec<ConfirmedIssuer>, AuthError> {
+        self.store.issuers().await
+    }
+
+    async fn check_writable(&self, key: &GrantKey) -> Result<(), AuthError> {
+        self.store.check_writable(key).await
     }
 
     async fn key_place(&self) -> Option<KeyPlace> {

@@ -189,6 +189,7 @@ async fn a_configured_secret_is_not_sent_to_an_authorization_server_that_is_name
     };
     let state = folder();
     let client = Authorizer::new(options_with(&ours.url(), state.path(), settings));
+    client.confirm_issuer(&ours.issuer()).await.unwrap();
     let grant = login(&client).await.unwrap();
     assert_eq!(ours.count(Endpoint::Register), 0);
     name_another(&ours, &other);

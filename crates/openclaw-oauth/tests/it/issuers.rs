@@ -173,7 +173,7 @@ async fn a_grant_of_an_older_version_confirms_its_issuer() {
     let client = machine(&server, state.path(), settings);
     assert_eq!(call(&client, &server.url()).await.unwrap(), 200);
     let pinned = store(state.path()).issuer(&key(&server)).await.unwrap();
-    assert_eq!(pinned.as_deref(), Some(server.issuer().as_str()));
+    assert_eq!(pinned.unwrap().confirmed.unwrap().issuer, server.issuer());
     // A pin that cannot be read confirms nothing, and can be replaced.
     std::fs::write(&pins[0], "{}").unwrap();
     server.expire_access_tokens();
@@ -274,6 +274,161 @@ async fn a_new_issuer_with_the_client_id_of_another_one_must_be_confirmed() {
     assert_eq!((evil.count(Endpoint::Authorize), evil.count(Endpoint::Token)), (0, 0));
 }
 
+/// Settings with a client id that all authorization servers know.
+fn document_client() -> AuthSettings {
+    AuthSettings {
+        client_metadata_url: Some("https://claw.example/id.json".parse().unwrap()),
+        ..AuthSettings::default()
+    }
+}
+
+/// Returns a client with the name of an entry, as a new process would create it.
+fn entry(name: &str, server: &OAuthTestServer, state: &Path, settings: AuthSettings) -> Authorizer {
+    let options = options_with(&server.url(), state, settings);
+    Authorizer::new(AuthorizerOptions { server: name.to_owned(), ..options })
+}
+
+/// Starts a server with an issuer that takes client metadata documents and sends no `iss`.
+fn with_documents() -> OAuthTestServer {
+    let server = OAuthTestServer::start(OAuthScript { client_id_documents: true, ..with_client() });
+    server.change(without_iss);
+    server
+}
+
+/// Asserts that an issuer has got no code and no user.
+fn assert_no_login(server: &OAuthTestServer, logins: usize) {
+    assert_eq!(
+        (server.count(Endpoint::Authorize), server.count(Endpoint::Token)),
+        (logins, logins)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_known_issuer_that_takes_the_client_id_of_another_one_must_be_confirmed() {
+    let (honest, evil, state) = (with_documents(), with_documents(), folder());
+    evil.change(|script| script.client_id_documents = false);
+    let ours = |name: &str, server| entry(name, server, state.path(), document_client());
+    login(&ours("one", &honest)).await.unwrap();
+    login(&ours("two", &evil)).await.unwrap();
+    assert_eq!((evil.count(Endpoint::Register), evil.count(Endpoint::Token)), (1, 1));
+
+    evil.change(|script| script.client_id_documents = true);
+    let shared = IssuerDoubt::SharedClient(honest.issuer());
+    for name in ["two", "three"] {
+        let error = login(&ours(name, &evil)).await.unwrap_err();
+        assert_eq!(doubt(&error), &shared, "{name}");
+    }
+    // Nor is a configured client id taken for that of the other issuer.
+    let id = Some("https://claw.example/id.json".to_owned());
+    let configured = AuthSettings { client_id: id, ..AuthSettings::default() };
+    let four = entry("four", &evil, state.path(), configured);
+    assert_eq!(doubt(&login(&four).await.unwrap_err()), &shared);
+    assert_no_login(&evil, 1);
+    // The user confirms it, in another process.
+    ours("two", &evil).confirm_issuer(&evil.issuer()).await.unwrap();
+    login(&ours("two", &evil)).await.unwrap();
+    login(&ours("two", &evil)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_client_id_of_an_issuer_is_known_after_a_logout() {
+    for is_of_older_version in [false, true] {
+        let (honest, evil, state) = (with_documents(), with_documents(), folder());
+        let ours = entry("one", &honest, state.path(), document_client());
+        login(&ours).await.unwrap();
+        if is_of_older_version {
+            let files = std::fs::read_dir(state.path().join("mcp/tokens")).unwrap();
+            let files = files.map(|file| file.unwrap().path());
+            let is_pin =
+                |path: &std::path::PathBuf| path.to_string_lossy().ends_with(".issuer.json");
+            files.filter(is_pin).for_each(|path| std::fs::remove_file(path).unwrap());
+        }
+        ours.logout().await.unwrap();
+        let theirs = entry("two", &evil, state.path(), document_client());
+        let error = login(&theirs).await.unwrap_err();
+        assert_eq!(doubt(&error), &IssuerDoubt::SharedClient(honest.issuer()));
+        assert_no_login(&evil, 0);
+        // The honest one is asked about no more than before.
+        login(&entry("one", &honest, state.path(), document_client())).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_known_issuer_whose_endpoints_move_must_be_confirmed_again() {
+    let (evil, state) = serve(OAuthScript::new());
+    let honest = OAuthTestServer::start(OAuthScript::new());
+    evil.change(without_iss);
+    let ours = || client(&evil, state.path());
+    login(&ours()).await.unwrap();
+    let move_to = |name: &str, url: &str| {
+        evil.change(|script| script.server_metadata = json!({ name: url }));
+        evil.change(without_iss);
+    };
+    let other_name = evil.issuer().replace("127.0.0.1", "localhost");
+    move_to("token_endpoint", &format!("{other_name}/token"));
+    let error = login(&ours()).await.unwrap_err();
+    assert!(error.to_string().contains(&other_name), "{error}");
+    // What is confirmed is what was shown, whatever the server names meanwhile.
+    let page = format!("{}/authorize", honest.issuer());
+    move_to("authorization_endpoint", &page);
+    ours().confirm_issuer(&evil.issuer()).await.unwrap();
+    for _ in 0..2 {
+        let error = login(&ours()).await.unwrap_err();
+        let origin = honest.issuer();
+        assert!(
+            matches!(doubt(&error), IssuerDoubt::Elsewhere { origin: it, .. } if *it == origin)
+        );
+    }
+    assert!(honest.all_requests().is_empty());
+    assert_no_login(&evil, 1);
+    move_to("token_endpoint", &format!("{other_name}/token"));
+    login(&ours()).await.unwrap();
+    login(&ours()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bare_code_is_sent_nowhere_where_responses_name_their_issuer() {
+    let (evil, state) = serve(OAuthScript::new());
+    let honest = with_documents();
+    let page = format!("{}/authorize", honest.issuer());
+    evil.change(|script| {
+        script.client_id_documents = true;
+        script.server_metadata = json!({ "authorization_endpoint": page });
+    });
+    let ours = entry("one", &evil, state.path(), document_client());
+    let scopes = std::collections::BTreeSet::new();
+    let request = ours.begin_login("http://127.0.0.1:9/callback", &scopes).await.unwrap();
+    let url = request.url().to_string();
+    let back = tokio::task::spawn_blocking(move || Browser::new().approve(&url)).await.unwrap();
+    let back: url::Url = back.parse().unwrap();
+    let code = back.query_pairs().find(|(name, _)| name == "code").unwrap().1.into_owned();
+    for pasted in [code.as_str(), back.as_str()] {
+        let error = ours.finish_pasted(&pasted.into()).await.unwrap_err();
+        assert!(matches!(error, AuthError::Mismatch(_)), "{error}");
+        assert!(error.to_string().contains("the issuer is missing"), "{error}");
+    }
+    assert_eq!(evil.count(Endpoint::Token), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_secret_of_a_login_is_not_sent_to_the_first_issuer_until_it_is_confirmed() {
+    let (server, state) = serve(OAuthScript::new());
+    let other = OAuthTestServer::start(with_client());
+    name_another(&server, &other);
+    other.change(|script| script.resource = Some(server.url()));
+    let settings =
+        AuthSettings { grant: GrantType::AuthorizationCode, ..machines(&other)[0].clone() };
+    let ours = || machine(&server, state.path(), &settings);
+    for _ in 0..2 {
+        let error = login(&ours()).await.unwrap_err();
+        assert_eq!(doubt(&error), &IssuerDoubt::First);
+    }
+    assert_nothing_sent(&other);
+    ours().confirm_issuer(&other.issuer()).await.unwrap();
+    login(&ours()).await.unwrap();
+    assert_eq!(other.count(Endpoint::Token), 1);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_response_at_the_redirect_uri_of_another_issuer_is_sent_nowhere() {
     let (server, state) = serve(OAuthScript::new());
@@ -301,15 +456,8 @@ async fn clients_whose_redirect_uri_is_fixed_keep_it() {
     let script = OAuthScript { client_id_documents: true, ..with_client() };
     let (server, state) = serve(script);
     let callback = "http://127.0.0.1:9/callback";
-    let configured = AuthSettings {
-        client_id: Some("known".into()),
-        client_secret: Some(SECRET.into()),
-        ..AuthSettings::default()
-    };
-    let document = AuthSettings {
-        client_metadata_url: Some("https://claw.example/id.json".parse().unwrap()),
-        ..AuthSettings::default()
-    };
+    let configured = AuthSettings { client_id: Some("known".into()), ..AuthSettings::default() };
+    let document = document_client();
     let configured = options_with(&server.url(), state.path(), configured);
     let document = options_with(&server.url(), state.path(), document);
     let fixed_port = AuthorizerOptions {

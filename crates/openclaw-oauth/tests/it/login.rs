@@ -102,6 +102,35 @@ async fn a_code_can_be_pasted_in_another_process_and_only_once() {
     assert_eq!(server.count(Endpoint::Token), 1);
 }
 
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_is_not_used_up_by_a_login_that_cannot_be_stored() {
+    let (server, state) = serve(OAuthScript::new());
+    let ours = || client(&server, state.path());
+    let request =
+        ours().begin_login("http://127.0.0.1:9/callback", &BTreeSet::new()).await.unwrap();
+    let url = request.url().to_string();
+    let callback = tokio::task::spawn_blocking(move || Browser::new().approve(&url)).await.unwrap();
+    let login = std::fs::read_dir(state.path().join("mcp/tokens")).unwrap();
+    let login = login.map(|entry| entry.unwrap().path().to_string_lossy().into_owned());
+    let grant =
+        login.filter_map(|path| Some(path.strip_suffix(".login.json")?.to_owned() + ".json"));
+    let grant = grant.last().unwrap();
+    std::os::unix::fs::symlink("missing", &grant).unwrap();
+    let callback = SecretString::from(callback);
+    let error = ours().finish_pasted(&callback).await.unwrap_err().to_string();
+    assert!(error.ends_with("a symbolic link; remove the link"), "{error}");
+    let error = login_error(&ours()).await;
+    assert!(error.ends_with("a symbolic link; remove the link"), "{error}");
+    assert_eq!((server.count(Endpoint::Token), server.count(Endpoint::Authorize)), (0, 1));
+    std::fs::remove_file(&grant).unwrap();
+    ours().finish_pasted(&callback).await.unwrap();
+}
+
+async fn login_error(client: &Authorizer) -> String {
+    crate::support::login(client).await.unwrap_err().to_string()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_requests_without_a_token_lead_to_one_login() {
     let server = Arc::new(OAuthTestServer::start(OAuthScript::new()));

@@ -52,6 +52,7 @@ async fn no_secret_is_logged_at_any_level() {
     let state = folder();
     // The first refresh of the child is rejected, the second succeeds.
     let before = Authorizer::new(options_with(&server.url(), state.path(), settings()));
+    before.confirm_issuer(&server.issuer()).await.unwrap();
     login(&before).await.unwrap();
     expire_grant(&server.url(), state.path()).await;
     server.revoke_all();

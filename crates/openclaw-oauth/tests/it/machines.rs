@@ -54,6 +54,7 @@ async fn a_server_that_wants_the_secret_in_the_form_gets_it_there_from_then_on()
     let (server, state) = serve(OAuthScript { secrets_in_form: true, ..script() });
     let settings = settings(GrantType::AuthorizationCode);
     let client = Authorizer::new(options_with(&server.url(), state.path(), settings.clone()));
+    client.confirm_issuer(&server.issuer()).await.unwrap();
     let grant = login(&client).await.unwrap();
     assert_eq!((grant.client.auth, server.count(Endpoint::Token)), (TokenAuth::Post, 2));
     expire_grant(&server.url(), state.path()).await;

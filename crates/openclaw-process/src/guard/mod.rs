@@ -230,17 +230,40 @@ mod tests {
     /// The id of a process that no system has: Linux has at most 2^22.
     const ABSENT: u32 = 5_000_001;
 
-    /// A guard that copies its record to a file, which is in the folder.
+    /// The argument of a guard that names the file to copy its record to.
+    const COPY_TO: &str = "copy-to=";
+
+    /// A guard that copies its record to a file, which is in the folder. It is this program: the position
+    /// of the record must be set, which shells cannot do.
     fn recording() -> (Guard, PathBuf, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("changes");
-        let script = format!("exec 3<&1; cat /dev/fd/3 > '{}'", file.display());
-        let args = vec!["-c".to_owned(), script, "sh".to_owned()];
-        (Guard::new(GuardCommand { program: "/bin/sh".into(), args }), file, folder)
+        let copy = "guard::tests::a_record_is_copied_by_the_guard_of_a_test".to_owned();
+        let args = vec!["--exact".to_owned(), copy, format!("{COPY_TO}{}", file.display())];
+        let program = std::env::current_exe().unwrap();
+        (Guard::new(GuardCommand { program, args }), file, folder)
     }
 
+    /// Does nothing, unless it is run by a guard.
+    #[test]
+    fn a_record_is_copied_by_the_guard_of_a_test() {
+        use std::io::{Read as _, Seek as _};
+        use std::os::fd::AsFd as _;
+        let named = std::env::args().find_map(|it| it.strip_prefix(COPY_TO).map(PathBuf::from));
+        let Some(file) = named else { return };
+        let mut record =
+            std::fs::File::from(std::io::stdout().as_fd().try_clone_to_owned().unwrap());
+        let mut text = String::new();
+        record.rewind().unwrap();
+        record.read_to_string(&mut text).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+
+    /// The lines of a copied record, without those of the program that copied it.
     fn lines(file: &Path) -> Vec<String> {
-        std::fs::read_to_string(file).unwrap().lines().map(ToOwned::to_owned).collect()
+        let text = std::fs::read_to_string(file).unwrap();
+        let is_change = |line: &&str| line.starts_with(['?', '!', '+', '-']);
+        text.lines().filter(is_change).map(ToOwned::to_owned).collect()
     }
 
     #[test]

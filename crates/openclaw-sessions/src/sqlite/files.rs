@@ -38,6 +38,10 @@ impl Files {
     /// Locates the database at a path, which need not exist.
     pub(super) fn at(path: &Path) -> Result<Self, StoreError> {
         // SQLite keeps its companions beside the target of a symbolic link; so do we.
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "SQLite takes paths of more than 260 characters only as `\\\\?\\`"
+        )]
         let found = match dunce::canonicalize(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => std::path::absolute(path),
             found => found,

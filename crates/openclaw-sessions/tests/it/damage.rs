@@ -12,7 +12,7 @@ async fn a_file_that_is_not_a_database_is_moved_aside_and_a_new_store_is_started
     std::fs::write(&path, "This is a letter to my aunt, not a database. ".repeat(100)).unwrap();
     let opened = SqliteStore::open(&path).await.unwrap();
     let note = opened.note.unwrap();
-    let canonical = dunce::canonicalize(&path).unwrap_or_else(|_| path.clone());
+    let canonical = openclaw_files::canonical(&path).unwrap_or_else(|_| path.clone());
     assert!(note.contains(&format!("{} was damaged", canonical.display())), "{note}");
 
     let names = names_in(folder.path());

@@ -16,8 +16,14 @@ use crate::script::{Ask, RpcError};
 /// How often a waiting call checks whether its stream is still open.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// The ids of the URLs that an error requires to be visited.
+fn visit_ids(problem: &RpcError) -> Vec<&Value> {
+    let visits = problem.data.as_ref().and_then(|data| data["elicitations"].as_array());
+    visits.into_iter().flatten().filter_map(|visit| visit.get("elicitationId")).collect()
+}
+
 /// A request to the client.
-struct Question {
+pub(super) struct Question {
     method: String,
     params: String,
 }
@@ -78,7 +84,7 @@ impl Engine {
         let request = Request { id, params, modern };
         let cancelled = self.wait(&request, out, cancel);
         session.end(id.get());
-        if cancelled {
+        if cancelled && !self.script.calls.stubborn {
             return;
         }
         let answer = match self.question(&request) {
@@ -131,7 +137,7 @@ impl Engine {
         }
     }
 
-    fn question(&self, request: &Request<'_>) -> Option<Question> {
+    pub(super) fn question(&self, request: &Request<'_>) -> Option<Question> {
         let of = |ask: Ask| {
             let params = ask.params(request.modern).to_string();
             Question { method: ask.method().into(), params }
@@ -150,7 +156,7 @@ impl Engine {
     }
 
     /// Sends the request to the client; its response is the result of the call.
-    fn ask(
+    pub(super) fn ask(
         &self,
         session: &Session,
         request: &Request<'_>,
@@ -227,6 +233,15 @@ impl Engine {
         }
         if knobs.wrong_id {
             id = format!("\"wrong-{number}\"");
+        }
+        let visits = match &answer {
+            // The user has visited the URLs meanwhile.
+            Err(problem) if number > 1 => visit_ids(problem),
+            _ => Vec::new(),
+        };
+        for id in visits {
+            let visited = json!({ "elicitationId": id });
+            out.send(notification("notifications/elicitation/complete", &visited));
         }
         let line = match answer {
             Ok(members) => response(&id, &members, request.modern),

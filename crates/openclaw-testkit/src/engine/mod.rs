@@ -149,6 +149,10 @@ impl Engine {
                     self.later(delay, session, line, out);
                 } else if method.0 == "tools/call" {
                     self.call(session, &request, line, out);
+                } else if self.script.calls.ask_always
+                    && matches!(&*method.0, "prompts/get" | "resources/read")
+                {
+                    self.ask_first(session, line, out);
                 } else {
                     self.request(session, &method.0, &request, out);
                 }
@@ -163,6 +167,23 @@ impl Engine {
             (None, Some(id)) => session.replied(id.get(), line),
             _ => {}
         }
+    }
+
+    /// Asks the client before a request is answered, on a thread of its own.
+    fn ask_first(self: &Arc<Self>, session: &Arc<Session>, line: &[u8], out: &Arc<dyn Outbox>) {
+        let (engine, session, out) = (Arc::clone(self), Arc::clone(session), Arc::clone(out));
+        let line = line.to_vec();
+        thread::spawn(move || {
+            // Parsed before: this cannot fail.
+            let Ok(message) = serde_json::from_slice::<Incoming<'_>>(&line) else { return };
+            let (Some(method), Some(id)) = (message.method, message.id) else { return };
+            let Ok(params) = params(message.params) else { return };
+            let request = Request { id, params, modern: false };
+            if let Some(question) = engine.question(&request) {
+                engine.ask(&session, &request, &question, &out);
+            }
+            engine.request(&session, &method.0, &request, &out);
+        });
     }
 
     fn delay_ms(&self, method: &str) -> u64 {

@@ -107,6 +107,10 @@ pub struct CallScript {
     pub ask: Option<Ask>,
     /// Every call sends this many `roots/list` to the client, and reads nothing meanwhile.
     pub flood: usize,
+    /// `prompts/get` and `resources/read` send the request of `ask`, too (before 2026-07-28).
+    pub ask_always: bool,
+    /// A call that is cancelled goes on, without any delay that is left.
+    pub stubborn: bool,
     /// Requests to the client carry the id of the client's own request.
     pub ask_with_client_id: bool,
     /// The interval of pings to the client in milliseconds.
@@ -165,6 +169,10 @@ setters! { calls:
     ask(ask: Ask) => ask = Some(ask);
     /// Sends this many `roots/list` during every call, and reads nothing meanwhile.
     flood(requests: usize) => flood = requests;
+    /// Sends the request of `ask` during `prompts/get` and `resources/read`, too (before 2026-07-28).
+    ask_always() => ask_always = true;
+    /// Goes on with a call when it is cancelled, without any delay that is left.
+    stubborn() => stubborn = true;
     /// Sends requests with the id of the client's own request.
     ask_with_client_id() => ask_with_client_id = true;
     /// Pings the client at this interval.
@@ -173,7 +181,8 @@ setters! { calls:
     list_changed_after_calls(calls: u64) => list_changed_after = Some(calls);
     /// Sends a log notification before every response.
     log_notifications() => log = true;
-    /// Answers every call with this JSON-RPC error.
+    /// Answers every call with this JSON-RPC error. If it requires visits to URLs (`elicitationId`), those of
+    /// the first call are reported at the second.
     call_error(error: RpcError) => error = Some(error);
     /// Executes calls as tasks.
     as_tasks(task: TaskScript) => task = Some(task);

@@ -83,7 +83,7 @@ impl Workspace {
     pub(super) fn open(folder: PathBuf, also_readable: Vec<PathBuf>) -> Result<Self, NoWorkspace> {
         let open = || {
             let dir = Dir::open_ambient_dir(&folder, ambient_authority())?;
-            Ok((dunce::canonicalize(&folder)?, dir))
+            Ok((openclaw_files::canonical(&folder)?, dir))
         };
         match open() {
             Ok((real, dir)) => {

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::approval::ApprovalReason;
+use crate::approval::{ApprovalReason, ChangeTooLarge};
 use crate::arguments::InvalidArguments;
 use crate::audit::AuditOutcome;
 use crate::outcome::{RefusedBy, ToolFailure, ToolOutcome};
@@ -73,6 +73,11 @@ impl Refusal {
     pub(super) fn changed() -> Self {
         let words = "The call is denied: the tool's description or schema has changed since it was \
                      first seen or approved. The user must review and approve it again.";
+        Self::new(ToolFailure::Denied, words).by(RefusedBy::Changed)
+    }
+
+    pub(super) fn change_too_large(change: &ChangeTooLarge) -> Self {
+        let words = format!("The call is denied: {change}. The user has to {}.", change.review);
         Self::new(ToolFailure::Denied, words).by(RefusedBy::Changed)
     }
 

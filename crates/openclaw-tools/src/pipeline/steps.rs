@@ -93,8 +93,12 @@ pub(super) async fn ask(
     };
     let spec = tool.spec();
     schema(tool, about.arguments)?;
+    about.arguments.check_members()?;
     let always = if why.can_last() { tool.always(about) } else { Vec::new() };
-    let changes = if why == ApprovalReason::Changed { tool.changes() } else { Vec::new() };
+    let changes = match why {
+        ApprovalReason::Changed => tool.changes().map_err(|it| Refusal::change_too_large(&it))?,
+        _ => Vec::new(),
+    };
     let question = ApprovalRequest {
         tool: spec,
         arguments: about.arguments.raw(),

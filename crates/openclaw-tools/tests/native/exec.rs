@@ -68,7 +68,7 @@ async fn output_and_exit_code_are_returned() {
     let bench = bench();
     let outcome = bench.call("exec", json!({"command": "echo out; pwd; echo err >&2"})).await;
     let text = outcome.rendered();
-    let here = dunce::canonicalize(bench.path("")).unwrap();
+    let here = openclaw_files::canonical(bench.path("")).unwrap();
     let expected = format!("\n---\n[stdout]\nout\n{}\n[stderr]\nerr\n<<<END", here.display());
     assert!(text.starts_with("This is output of a command.") && text.contains(&expected), "{text}");
     assert!(!outcome.is_error && outcome.details.untrusted);

@@ -1,7 +1,6 @@
 //! Runs the binary for benchmarks, with its own home, configuration and state folder.
 //!
-//! It is built with the profile `bench`: like `dist`, but without LTO. Set
-//! `OPENCLAW_BENCH_PROGRAM` to measure another binary.
+//! `OPENCLAW_BENCH_PROGRAM` selects another binary.
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};

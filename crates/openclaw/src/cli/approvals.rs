@@ -13,6 +13,7 @@ pub(crate) struct ChatApprovals {
 }
 
 #[derive(Debug, Clone, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum ApprovalsCommand {
     /// List the calls that run without asking you
     #[command(after_help = "Examples:

@@ -9,8 +9,8 @@ use super::ContextArgs;
   openclaw mcp login github                # log in with the browser
   openclaw mcp login github --no-browser   # only print the URL
   openclaw mcp login github --scope repo   # request one more scope
-  openclaw mcp login github --code CODE    # finish a login
-  echo \"$CODE\" | openclaw mcp login github --code -
+  openclaw mcp login github --code URL     # finish a login
+  echo \"$URL\" | openclaw mcp login github --code -
 
 Over SSH, open the printed URL in a browser on your own machine. It is redirected to a URL that begins \
 with http://127.0.0.1: the page does not load, but that URL contains the code. Paste it at the prompt, \
@@ -23,9 +23,8 @@ configuration has errors, 130 interrupted.")]
 pub(crate) struct LoginArgs {
     /// The server
     pub(crate) name: String,
-    /// Finish a login with its code, or with the URL that the browser was redirected to; `-` reads it
-    /// from stdin
-    #[arg(long, value_name = "CODE_OR_URL", conflicts_with = "no_browser")]
+    /// Finish a login with the URL that the browser was redirected to; `-` reads it from stdin
+    #[arg(long, value_name = "URL", conflicts_with = "no_browser")]
     pub(crate) code: Option<String>,
     /// Do not open a browser
     #[arg(long)]

@@ -119,6 +119,7 @@ pub(crate) struct SessionsArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum SessionsCommand {
     /// List sessions, the latest first
     #[command(after_help = "Examples:
@@ -201,6 +202,7 @@ pub(crate) struct GatewayArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum GatewayCommand {
     /// Run the gateway in the foreground
     #[command(after_help = "Examples:
@@ -269,6 +271,7 @@ Exit codes: 0 stopped, or was not running; 1 still running.")]
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum TokenCommand {
     /// Create an access token with limited scopes, and print it
     #[command(after_help = "Examples:

@@ -142,6 +142,7 @@ pub(crate) enum LogFormat {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Talk to an agent
     Chat(ChatArgs),
@@ -243,6 +244,7 @@ is started."
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum ConfigCommand {
     /// Check the configuration and report all problems at once
     #[command(after_help = "Examples:
@@ -320,6 +322,7 @@ Exit codes: 0 written, 1 the key is not in the file, 78 the configuration would 
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum SecretsCommand {
     /// Check that secrets resolve; values are never shown
     #[command(after_help = "Examples:
@@ -355,6 +358,13 @@ mod tests {
 
     /// The narrowest terminal that help is written for.
     const NARROW: usize = 80;
+
+    /// All commands: they are built when they are needed.
+    fn whole() -> clap::Command {
+        let mut command = Cli::command();
+        command.build();
+        command
+    }
 
     fn for_each(command: &clap::Command, look: &mut dyn FnMut(&str, &str)) {
         let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
@@ -448,7 +458,7 @@ mod tests {
     #[test]
     fn json_is_accepted_before_and_after_every_subcommand() {
         let mut commands = Vec::new();
-        leaves(&Cli::command(), "", &mut commands);
+        leaves(&whole(), "", &mut commands);
         for command in commands {
             let is_tried = LINES.iter().any(|line| format!("{line} ").starts_with(&command));
             assert!(is_tried, "{command}");
@@ -468,7 +478,7 @@ mod tests {
     /// On a narrow terminal, an explicit line break leaves a short line inside a paragraph.
     #[test]
     fn paragraphs_of_help_have_no_line_breaks() {
-        for_each(&Cli::command(), &mut |name, text| {
+        for_each(&whole(), &mut |name, text| {
             let lines: Vec<&str> = text.lines().collect();
             for pair in lines.windows(2) {
                 let is_text = |line: &str| !line.is_empty() && !line.starts_with(' ');
@@ -480,7 +490,7 @@ mod tests {
 
     #[test]
     fn examples_fit_a_narrow_terminal() {
-        for_each(&Cli::command(), &mut |name, text| {
+        for_each(&whole(), &mut |name, text| {
             for line in text.lines().filter(|line| line.starts_with(' ')) {
                 assert!(line.chars().count() <= NARROW, "{name}: {line}");
             }

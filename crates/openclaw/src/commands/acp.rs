@@ -12,12 +12,13 @@ use openclaw_mcp::services::CallServices;
 use openclaw_mcp_server::hub::stdio;
 use serde_json::{Value, json};
 
-use super::link::{self, ClientRole, GatewayTarget, Need, StdioGateway, state_files};
+use super::link::{self, ClientRole, GatewayTarget, Need, StdioGateway};
 use super::workspace::EditorFolders;
 use crate::cli::AcpArgs;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandFailure, CommandResult};
 use crate::output::Output;
+use crate::state_files;
 
 /// How long the first prompt waits for MCP servers of the editor.
 const SERVERS: Duration = Duration::from_secs(20);

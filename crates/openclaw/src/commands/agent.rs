@@ -23,10 +23,11 @@ use crate::cli::TurnArgs;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::fold::fold;
-use crate::output::{FAINT, Output};
+use crate::output::Output;
 use crate::prompt::{OpenQuestion, say};
 use crate::signals::Signals;
+use openclaw_terminal::style::FAINT;
+use openclaw_terminal::wrap::wrap;
 
 /// How long to wait for servers before the turn starts without them.
 const SERVERS: Duration = Duration::from_secs(20);
@@ -375,7 +376,7 @@ async fn ask(
     request.lines().iter().for_each(|line| output.aside(line));
     for _ in 0..MAX_TRIES {
         typed.forget();
-        say(&fold(&format!("  {} ", request.choices()), output.labelled_width().into()));
+        say(&wrap(&format!("  {} ", request.choices()), output.labelled_width().into()));
         // Without an answer, also if this is dropped, it ends the line.
         let open = OpenQuestion::new();
         let Ok(Some(line)) = typed.next().await else { break };

@@ -17,7 +17,8 @@ use crate::cli::{AllowArgs, ApprovalsCommand, ChatApprovals, GatewayChoice};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::{FAINT, GOOD, Output};
+use crate::output::Output;
+use openclaw_terminal::style::{FAINT, GOOD};
 
 /// The tool whose approvals are commands.
 const EXEC: &str = "exec";

@@ -6,7 +6,8 @@ use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use serde_json::{Value, json};
 
 use super::mcp::show_servers;
-use crate::output::{BAD, FAINT, GOOD, Output, STRONG, WARNING, printable};
+use crate::output::{Output, printable};
+use openclaw_terminal::style::{BAD, FAINT, GOOD, STRONG, WARNING};
 
 /// Returns the mark of a server in this state, and its style.
 pub(crate) fn state_mark(state: ServerState) -> (&'static str, Style) {

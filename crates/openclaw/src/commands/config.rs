@@ -12,7 +12,8 @@ use super::warn_if_missing;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::output::{GOOD, Output, plural, summary};
+use crate::output::{Output, plural, summary};
+use openclaw_terminal::style::GOOD;
 
 /// Checks the configuration, and reports all findings.
 pub(crate) fn validate(

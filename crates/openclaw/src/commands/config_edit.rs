@@ -16,7 +16,8 @@ use super::status::unusable_models;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::{GOOD, Output, printable};
+use crate::output::{Output, printable};
+use openclaw_terminal::style::GOOD;
 
 /// How many times a file with errors can be edited again.
 const MAX_EDITS: usize = 20;

@@ -3,8 +3,6 @@
 //! With a running gateway, this process only copies bytes, and the gateway's servers are used. When that
 //! gateway ends, it connects to the next one, or starts the servers itself.
 
-mod relay;
-
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +13,7 @@ use openclaw_gateway::Gateway;
 use openclaw_gateway::socket::hub::LINES;
 use openclaw_mcp::server::StartMode;
 use openclaw_mcp_server::hub::lines::LinesError;
+use openclaw_mcp_server::hub::relay::{ClosedBy, HubStream, LineRelay};
 use openclaw_mcp_server::hub::{HubCaller, HubClientOptions, lines, stdio};
 use openclaw_protocol::client::{self, Address};
 use openclaw_secrets::SecretString;
@@ -31,7 +30,6 @@ use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::signals::{Signals, end_after};
-use relay::{ClosedBy, HubStream, StdioRelay};
 
 /// How long running work may take to stop.
 const GRACE: Duration = Duration::from_secs(1);
@@ -134,7 +132,7 @@ impl LastingHub<'_> {
         own: &mut Option<OwnHub>,
         output: &mut Output,
     ) -> CommandResult {
-        let mut relay = StdioRelay::new(stdio());
+        let mut relay = LineRelay::new(stdio());
         let lost = "connection to the client lost";
         let mut hub: Box<dyn HubStream> = Box::new(stream);
         loop {

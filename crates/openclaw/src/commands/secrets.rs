@@ -12,7 +12,8 @@ use super::{block_on, load_config};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::output::{BAD, FAINT, Output, printable};
+use crate::output::{Output, printable};
+use openclaw_terminal::style::{BAD, FAINT};
 
 /// References and the settings that use them.
 type References = BTreeMap<SecretRef, BTreeSet<String>>;
@@ -39,7 +40,7 @@ pub(crate) fn set(name: &str, edge: &Edge, output: &mut Output) -> CommandResult
     use openclaw_secrets::keychain::{self, KeychainError};
 
     use crate::error::Context as _;
-    use crate::output::GOOD;
+    use openclaw_terminal::style::GOOD;
 
     let reference = format!("secret://keychain/{name}");
     let parsed = reference.parse::<SecretRef>();

@@ -8,7 +8,8 @@ use super::{find_agent, load_config};
 use crate::edge::Edge;
 use crate::error::CommandResult;
 use crate::exit::Exit;
-use crate::output::{BAD, FAINT, Output, STRONG, printable};
+use crate::output::{Output, printable};
+use openclaw_terminal::style::{BAD, FAINT, STRONG};
 
 /// Below this width three columns do not fit.
 const NARROW: u16 = 80;

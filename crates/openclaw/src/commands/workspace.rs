@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use super::link::GatewayTarget;
 use crate::edge::Edge;
 use crate::error::{CommandError, Context as _};
-use crate::output::{FAINT, Output, STRONG, printable};
+use crate::output::{Output, printable};
 use crate::prompt;
+use openclaw_terminal::style::{FAINT, STRONG};
 
 /// A larger file is invalid.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -116,8 +117,8 @@ impl EditorFolders {
 
 /// Returns the absolute path of a folder, without links.
 fn folder(path: &Path) -> Result<PathBuf, CommandError> {
-    let found =
-        dunce::canonicalize(path).context(format!("cannot open the folder {}", path.display()))?;
+    let found = openclaw_files::canonical(path)
+        .context(format!("cannot open the folder {}", path.display()))?;
     match found.is_dir() {
         true => Ok(found),
         false => Err(CommandError::usage(format!("{} is not a folder", path.display()))),

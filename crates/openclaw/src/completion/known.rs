@@ -9,8 +9,8 @@ use openclaw_mcp::inventory::Inventory;
 use openclaw_mcp::store::memory::Memory;
 use openclaw_sessions::{ListFilter, Session, SessionStore as _, SqliteStore};
 
-use crate::commands::link::state_files;
 use crate::edge::Edge;
+use crate::state_files;
 
 /// The maximum number of conversations that are offered, the latest first.
 const MAX_SESSIONS: usize = 100;

@@ -5,11 +5,11 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "these are tests")]
 
 mod bad_input;
-mod client_tools;
 mod clients;
 #[path = "../common/mod.rs"]
 mod common;
 mod editor;
+mod editor_tools;
 mod endings;
 mod flow;
 mod logins;

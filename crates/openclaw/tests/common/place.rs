@@ -48,7 +48,7 @@ impl Place {
     #[cfg(unix)]
     pub(crate) fn node(&self, script: &str) -> Command {
         let peers = Peers::find();
-        let modules = dunce::canonicalize(peers.node_modules()).unwrap();
+        let modules = openclaw_files::canonical(peers.node_modules()).unwrap();
         let _ = std::os::unix::fs::symlink(modules, self.path("node_modules"));
         std::fs::write(self.path("client.mjs"), script).unwrap();
         let mut command = Command::new(peers.node());

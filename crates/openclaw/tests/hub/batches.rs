@@ -1,6 +1,6 @@
 //! Batches of clients of 2025-03-26.
 
-use openclaw_testkit::Script;
+use openclaw_testkit::{Script, StdioClient};
 use serde_json::{Value, json};
 
 use crate::common::rpc;
@@ -46,6 +46,29 @@ fn a_batch_on_a_pipe_is_answered_by_one() {
     let mut newer = place.hub(&[]);
     newer.send(&batch().to_string());
     assert_eq!(newer.message()["error"]["code"], -32600);
+}
+
+#[test]
+fn a_batch_on_a_pipe_has_no_handshake_and_no_request_without_an_id() {
+    let batch = json!([
+        { "jsonrpc": "2.0", "id": 21, "method": "initialize",
+          "params": rpc::hello("2025-03-26", json!({})) },
+        { "jsonrpc": "2.0", "id": null, "method": "ping" },
+        { "jsonrpc": "2.0", "id": 22, "method": "ping" },
+    ]);
+    let place = Place::with("one", &Script::new());
+    let messages = StdioClient::run(&mut place.command(&["mcp-server"]));
+    for mut server in [place.spawn(&["--no-wrap"]), messages] {
+        server.initialize_with("2025-03-26", &json!({}));
+        server.send(&batch.to_string());
+        let replies = server.message();
+        let of = |id: Value| replies.as_array().unwrap().iter().find(|it| it["id"] == id).unwrap();
+        assert_eq!(of(json!(21))["error"]["code"], -32600, "{replies}");
+        assert_eq!(of(Value::Null)["error"]["code"], -32600, "{replies}");
+        assert_eq!(of(json!(22))["result"], json!({}), "{replies}");
+        // Nothing else was sent.
+        assert_eq!(server.request("ping", &json!({}))["result"], json!({}));
+    }
 }
 
 #[test]

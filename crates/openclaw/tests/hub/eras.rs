@@ -1,6 +1,6 @@
 //! What clients and servers of different eras get from each other.
 
-use openclaw_testkit::{Ask, Peers, Recording, Script};
+use openclaw_testkit::{Ask, Peers, Recording, RpcError, Script};
 use serde_json::{Value, json};
 
 use crate::common::rpc::{self, meta, request};
@@ -242,6 +242,38 @@ fn a_visited_url_is_reported_with_the_id_that_the_client_knows() {
     // No other client is told.
     other.ask("ping", &json!({}));
     assert!(other.message().get("method").is_none());
+}
+
+#[test]
+fn a_url_that_an_error_requires_is_reported_with_the_id_that_the_client_knows() {
+    let visit = json!({ "mode": "url", "message": "Log in", "url": "https://example.com/login",
+                        "elicitationId": "theirs" });
+    let data = Some(json!({ "elicitations": [visit, { "url": "https://example.com/other" }] }));
+    let error = RpcError { code: -32042, message: "not yet".to_owned(), data };
+    let place = Place::with("one", &Script::new().legacy().call_error(error));
+    let gateway = place.gateway();
+    let able = json!({ "elicitation": { "url": {} } });
+    for args in [&["--no-wrap"] as &[&str], &[]] {
+        let mut hub = place.hub_for(args, &able);
+        // The second call is the one that the server reports the visit at.
+        let mut ids = Vec::new();
+        let mut visited = Vec::new();
+        while !ids.first().is_some_and(|id| visited.contains(id)) {
+            let id = hub.ask("tools/call", &echo("x"));
+            let answer = next(&mut hub, |it| {
+                if it["method"] == "notifications/elicitation/complete" {
+                    visited.push(it["params"]["elicitationId"].clone());
+                }
+                it["id"] == id
+            });
+            let visits = &answer["error"]["data"]["elicitations"];
+            let known = visits[0]["elicitationId"].clone();
+            assert!(known.is_string() && known != "theirs", "{answer}");
+            assert_eq!(visits[1], json!({ "url": "https://example.com/other" }));
+            ids.push(known);
+        }
+    }
+    drop(gateway);
 }
 
 #[test]

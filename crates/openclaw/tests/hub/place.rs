@@ -124,7 +124,7 @@ impl RunningGateway {
 }
 
 /// The next message of this kind.
-pub(crate) fn next(hub: &mut StdioClient, is_meant: impl Fn(&Value) -> bool) -> Value {
+pub(crate) fn next(hub: &mut StdioClient, mut is_meant: impl FnMut(&Value) -> bool) -> Value {
     loop {
         let message = hub.message();
         assert!(!message.is_null(), "the hub has exited");

@@ -3,6 +3,7 @@
 
 use std::io::{BufRead as _, BufReader, Lines};
 use std::net::TcpStream;
+use std::process::Stdio;
 
 use openclaw_gateway::tokens::TokenStore;
 use openclaw_protocol::Scope;
@@ -29,7 +30,7 @@ impl<'a> TokenClient<'a> {
     /// A client with a new token.
     fn new(place: &Place, gateway: &'a RunningGateway, name: &str, scopes: &[Scope]) -> Self {
         use openclaw_secrets::SecretString;
-        let token: SecretString = TokenStore::of(&place.path("")).create(name, scopes).unwrap();
+        let token: SecretString = TokenStore::new(&place.path("")).create(name, scopes).unwrap();
         Self::with(gateway, token.expose())
     }
 
@@ -55,7 +56,8 @@ impl<'a> TokenClient<'a> {
 
     /// Opens a session, for a client whose user can be asked.
     fn in_session(mut self) -> Self {
-        let hello = rpc::hello("2025-11-25", json!({ "elicitation": {}, "sampling": {} }));
+        let hello =
+            rpc::hello("2025-11-25", json!({ "elicitation": {}, "sampling": {}, "roots": {} }));
         let opened = self.send("POST", &[], &request(1, "initialize", hello));
         self.session = opened.header("mcp-session-id").unwrap_or_else(|| panic!("{}", opened.head));
         let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
@@ -76,13 +78,18 @@ impl<'a> TokenClient<'a> {
     /// Calls a tool, and answers the one question about it. Returns that, and the reply.
     fn call_and_answer(&self, tool: &str, decision: &str) -> (Value, Value) {
         let call = json!({ "name": tool, "arguments": { "text": "x" } });
+        self.ask_and_answer("tools/call", call, json!({ "decision": decision }))
+    }
+
+    /// Sends a request, and answers the one question about it. Returns that, and the reply.
+    fn ask_and_answer(&self, method: &str, params: Value, content: Value) -> (Value, Value) {
         let mut asked = Value::Null;
-        for line in self.begin("POST", &request(7, "tools/call", call)) {
+        for line in self.begin("POST", &request(7, method, params)) {
             let line = line.unwrap();
             let json = line.strip_prefix("data: ").unwrap_or(&line);
             let Ok(message) = serde_json::from_str::<Value>(json) else { continue };
             if message["method"] == "elicitation/create" {
-                let answer = json!({ "action": "accept", "content": { "decision": decision } });
+                let answer = json!({ "action": "accept", "content": content });
                 let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": answer });
                 let sent = self.send_in(&self.session, "POST", &answer.to_string());
                 assert_eq!(sent.status(), 202, "{}", sent.head);
@@ -91,7 +98,7 @@ impl<'a> TokenClient<'a> {
                 return (asked, message);
             }
         }
-        panic!("the call has no reply; asked: {asked}");
+        panic!("no reply; asked: {asked}");
     }
 
     /// Sends a call of 2026-07-28.
@@ -189,6 +196,138 @@ fn a_question_goes_to_no_other_principal_and_none_continues_its_call() {
         let is_named =
             || place.audit().iter().any(|it| it["who"] == "mcp client (token phone): test");
         assert!(processes::wait_until(LONG, is_named), "{:?}", place.audit());
+    }
+}
+
+/// How a call ends that its server goes on with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ends {
+    Cancelled,
+    TimedOut,
+    SessionClosed,
+    /// A call of the owner, whose command is killed.
+    CommandKilled,
+}
+
+/// A server that asks about a call when that has ended, while it processes the call of another token.
+fn assert_nobody_else_is_asked(ends: Ends, ask: Ask) {
+    let mut place = Place::new();
+    let recording = Recording::at(place.path("record"));
+    let script = Script::new().legacy().stubborn().ask(ask).record(recording.path());
+    let timeout = if ends == Ends::TimedOut { 500 } else { 60_000 };
+    let sampling = json!({ "allow": "always" });
+    let settings =
+        json!({ "approval": "never", "sampling": sampling, "roots": true, "toolTimeout": timeout });
+    place.add("one", &script, settings);
+    let gateway = place.gateway();
+    // Reports of progress extend the time limit of the other call only.
+    let sleep =
+        |ms: u32, every: u32| json!({ "name": "sleep", "arguments": { "ms": ms, "every": every } });
+    let is_begun = |ms: u32| {
+        let is_it =
+            |it: &Value| it["method"] == "tools/call" && it["params"]["arguments"]["ms"] == ms;
+        assert!(recording.wait_for(LONG, is_it).is_some(), "{ends:?} {ask:?}");
+    };
+    let other = TokenClient::new(&place, &gateway, "other", &[Scope::Write]).in_session();
+    let theirs = other.begin("POST", &request(8, "tools/call", sleep(50_001, 50)));
+    is_begun(50_001);
+    let phone = TokenClient::new(&place, &gateway, "phone", &[Scope::Write]).in_session();
+    if ends == Ends::CommandKilled {
+        let mut call = place.command(&["mcp", "call", "one", "sleep", "ms=50000", "every=50000"]);
+        let mut call = call.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        is_begun(50_000);
+        call.kill().unwrap();
+        call.wait().unwrap();
+    } else {
+        let _ours = phone.begin("POST", &request(7, "tools/call", sleep(50_000, 50_000)));
+        is_begun(50_000);
+        let cancel = json!({
+            "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 7 },
+        });
+        let status = match ends {
+            Ends::Cancelled => phone.send_in(&phone.session, "POST", &cancel.to_string()).status(),
+            Ends::SessionClosed => phone.send_in(&phone.session, "DELETE", "").status(),
+            Ends::TimedOut | Ends::CommandKilled => 204,
+        };
+        assert!((200..300).contains(&status), "{ends:?}: {status}");
+    }
+    let is_answer = |it: &Value| it["id"] == 7000 && it.get("method").is_none();
+    let answer = recording.wait_for(LONG, is_answer);
+    let answer = answer.unwrap_or_else(|| panic!("{ends:?} {ask:?}: another client was asked"));
+    match ask {
+        Ask::Roots => assert!(answer["result"]["roots"].is_array(), "{ends:?}: {answer}"),
+        Ask::Sampling => assert!(answer["error"].is_object(), "{ends:?}: {answer}"),
+        _ => assert_eq!(answer["result"]["action"], "cancel", "{ends:?}: {answer}"),
+    }
+    assert_eq!(other.send_in(&other.session, "DELETE", "").status(), 204);
+    let told: Vec<String> = theirs.map_while(Result::ok).collect();
+    let is_asked = |line: &String| {
+        ["elicitation", "sampling", "roots"].iter().any(|method| line.contains(method))
+    };
+    assert!(!told.iter().any(is_asked), "{ends:?} {ask:?}: {told:?}");
+}
+
+#[test]
+fn a_question_about_a_cancelled_call_goes_to_no_other_principal() {
+    for ask in [Ask::Elicitation, Ask::Sampling, Ask::Roots] {
+        assert_nobody_else_is_asked(Ends::Cancelled, ask);
+    }
+}
+
+#[test]
+fn a_question_about_a_call_that_timed_out_goes_to_no_other_principal() {
+    assert_nobody_else_is_asked(Ends::TimedOut, Ask::Elicitation);
+}
+
+#[test]
+fn a_question_about_the_call_of_a_closed_session_goes_to_no_other_principal() {
+    assert_nobody_else_is_asked(Ends::SessionClosed, Ask::Elicitation);
+}
+
+#[test]
+fn a_question_about_a_call_of_the_owner_that_has_ended_goes_to_no_token() {
+    assert_nobody_else_is_asked(Ends::CommandKilled, Ask::Elicitation);
+}
+
+#[test]
+fn calls_of_a_client_without_a_session_that_overlap_are_each_asked_about() {
+    let mut place = Place::new();
+    let script = Script::new().legacy().ask(Ask::Elicitation).call_delay_ms(300);
+    place.add("one", &script, json!({ "approval": "never", "perClient": true }));
+    let gateway = place.gateway();
+    let phone = TokenClient::new(&place, &gateway, "phone", &[Scope::Write]);
+    let call = |name: &str| {
+        let mut call = echo(name);
+        call["_meta"] = rpc::meta(json!({ "elicitation": {} }));
+        let asked = phone.call_modern(call.clone());
+        let result = &asked.messages[0]["result"];
+        assert_eq!(result["resultType"], "input_required", "{}", asked.body);
+        let (key, _) = result["inputRequests"].as_object().unwrap().iter().next().unwrap();
+        let answer = json!({ "action": "accept", "content": { "name": name } });
+        call["inputResponses"] = json!({ key.as_str(): answer });
+        call["requestState"] = result["requestState"].clone();
+        let reply = phone.call_modern(call);
+        assert!(text(&reply.messages[0]).contains(name), "{}", reply.body);
+    };
+    std::thread::scope(|scope| {
+        for name in ["Ada", "Bob", "Eve"] {
+            scope.spawn(move || call(name));
+        }
+    });
+}
+
+#[test]
+fn a_question_about_a_prompt_or_a_resource_arrives_on_the_stream_of_its_request() {
+    let place = Place::with("one", &Script::new().legacy().ask(Ask::Elicitation).ask_always());
+    let gateway = place.gateway();
+    let phone = TokenClient::new(&place, &gateway, "phone", &[Scope::Write]).in_session();
+    let prompt = json!({ "name": "greet", "arguments": { "name": "Ada" } });
+    for (method, params) in
+        [("prompts/get", prompt), ("resources/read", json!({ "uri": "test://greeting" }))]
+    {
+        let (asked, reply) = phone.ask_and_answer(method, params, json!({ "name": "Ada" }));
+        assert_eq!(asked["params"]["message"], "What is your name?", "{method}: {reply}");
+        assert!(reply["result"].is_object(), "{reply}");
     }
 }
 
@@ -336,7 +475,7 @@ fn a_client_on_stdio_has_the_rights_of_the_token_that_it_connects_with() {
     let mut place = Place::new();
     place.add("one", &Script::new().tools([Tool::new("write")]), json!({}));
     let gateway = place.gateway();
-    let token = TokenStore::of(&place.path("")).create("phone", &[Scope::Write]).unwrap();
+    let token = TokenStore::new(&place.path("")).create("phone", &[Scope::Write]).unwrap();
     let mut command =
         place.command(&["mcp-server", "--hub", "--no-wrap", "--gateway", &gateway.url]);
     command.env("OPENCLAW_GATEWAY_TOKEN", token.expose());

@@ -130,7 +130,7 @@ fn the_client_of_a_token_without_the_scope_for_approvals_is_not_asked() {
     let model = model("mcp_x_write");
     let place = writing(&model, "deny");
     let gateway = place.gateway();
-    let store = TokenStore::of(&place.path(""));
+    let store = TokenStore::new(&place.path(""));
     let token = store.create("phone", &[Scope::Read, Scope::Write]).unwrap();
     let file = place.path("phone.token");
     std::fs::write(&file, token.expose()).unwrap();

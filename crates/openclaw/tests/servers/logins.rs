@@ -4,9 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Stdio};
 
-use openclaw_testkit::oauth::{
-    Browser, Endpoint, Fake, OAuthScript, OAuthTestServer, Parameter, form,
-};
+use openclaw_testkit::oauth::{Browser, Endpoint, Fake, OAuthScript, OAuthTestServer, Parameter};
 use openclaw_testkit::processes::{self, write_program};
 use serde_json::{Value, json};
 
@@ -97,9 +95,8 @@ fn the_synonym_auth_prints_json_and_the_code_can_come_from_stdin() {
     let begun = json(&stdout);
     assert_eq!((code, &begun["state"]), (77, &json!("pending")));
     let callback = Browser::new().approve(begun["url"].as_str().unwrap());
-    // The code alone is enough.
     let file = place.path("code");
-    fs::write(&file, format!("{}\n", form::query(&callback)["code"])).unwrap();
+    fs::write(&file, format!("{callback}\n")).unwrap();
     let mut command = place.command(&["mcp", "login", "box", "--code", "-", "--json"]);
     let output = command.stdin(fs::File::open(&file).unwrap()).output().unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
@@ -111,7 +108,7 @@ fn the_synonym_auth_prints_json_and_the_code_can_come_from_stdin() {
 
 #[test]
 fn a_wrong_code_is_rejected_with_77_and_a_later_login_works() {
-    let (_server, place) = protected(OAuthScript::new());
+    let (server, place) = protected(OAuthScript::new());
     let (code, _, stderr) = place.said(&["mcp", "login", "box", "--code", "x"]);
     assert_eq!(code, 77);
     assert!(stderr.contains("no login to `box` is in progress"), "{stderr}");
@@ -125,6 +122,17 @@ fn a_wrong_code_is_rejected_with_77_and_a_later_login_works() {
     let (code, ..) = place.said(&["mcp", "login", "box", "--code", &callback]);
     assert_eq!(code, 0);
     assert_eq!(place.said(&["mcp", "logout", "box"]).0, 0);
+    begin(&place);
+    // It does not say whose it is, where responses do.
+    let (code, _, stderr) = place.said(&["mcp", "login", "box", "--code", "made-up"]);
+    assert_eq!(code, 77);
+    assert!(stderr.contains("the issuer is missing"), "{stderr}");
+    assert!(stderr.contains("hint: paste the whole URL"), "{stderr}");
+    assert_eq!(server.count(Endpoint::Token), 1);
+    server.change(|script| {
+        script.iss = Parameter::Missing;
+        script.server_metadata = json!({ "authorization_response_iss_parameter_supported": null });
+    });
     begin(&place);
     let (code, _, stderr) = place.said(&["mcp", "login", "box", "--code", "made-up"]);
     assert_eq!(code, 77);
@@ -146,7 +154,7 @@ fn on_a_terminal_the_browser_is_opened_and_its_callback_ends_the_login() {
     let (code, shown) = login.end();
     assert_eq!(code, 0, "{shown}");
     assert!(shown.contains("Waiting for up to 15 minutes; Ctrl-C to cancel."), "{shown}");
-    assert!(shown.contains("Paste the code or the URL"), "{shown}");
+    assert!(shown.contains("Paste the URL"), "{shown}");
     assert!(shown.contains("✓ logged in to `box` until "), "{shown}");
     assert_eq!(fs::read_to_string(place.path("opened")).unwrap().trim(), url);
 }
@@ -435,6 +443,59 @@ fn a_login_that_could_be_passed_on_to_another_server_is_confirmed_first() {
     // Once.
     place.ok(&["mcp", "logout", "box"]);
     log_in(&place);
+}
+
+#[test]
+fn each_doubt_about_an_authorization_server_is_asked_about() {
+    let clients = vec![("known".to_owned(), Some("secret".to_owned()))];
+    let server = OAuthTestServer::start(OAuthScript { clients, ..OAuthScript::new() });
+    let token = server.issuer().replace("127.0.0.1", "localhost") + "/token";
+    server.change(|script| {
+        script.iss = Parameter::Missing;
+        script.server_metadata = json!({
+            "authorization_response_iss_parameter_supported": null, "token_endpoint": token,
+        });
+    });
+    let auth = json!({ "clientId": "known", "clientSecret": "secret" });
+    let place = place_of(&json!({ "url": server.url(), "timeout": 60_000, "auth": auth }));
+    let issuer = server.issuer();
+    let confirm = ["mcp", "login", "box", "--issuer", &issuer];
+    // First the secret, then the place that gets the code: what was not shown is not confirmed.
+    let (code, _, stderr) = place.said(&["mcp", "login", "box"]);
+    assert!(code == 77 && stderr.contains("which is not confirmed"), "{stderr}");
+    let (code, _, stderr) = place.said(&confirm);
+    assert!(code == 77 && stderr.contains("http://localhost:"), "{stderr}");
+    assert_eq!(server.count(Endpoint::Authorize), 0);
+    let steps = [("Do you trust it? [y/N]", "y\n")];
+    let mut login = attended(&place, false, &steps, &["mcp", "login", "box"]);
+    let (url, _) = login.url();
+    Browser::new().approve_and_return(&url);
+    let (code, shown) = login.end();
+    assert_eq!(code, 0, "{shown}");
+}
+
+#[test]
+fn where_the_setting_for_bound_tokens_is_the_remedy_the_hint_says_so() {
+    let server_metadata = json!({ "dpop_signing_alg_values_supported": ["ES256"] });
+    let script = OAuthScript { binds_tokens: true, server_metadata, ..OAuthScript::new() };
+    let server = OAuthTestServer::start(script);
+    let auth = json!({ "dpop": "always" });
+    let place = place_of(&json!({ "url": server.url(), "timeout": 60_000, "auth": auth }));
+    let callback = Browser::new().approve(&begin(&place));
+    for command in [&["mcp", "login", "box", "--code", &callback][..], &["mcp", "tools", "box"]] {
+        let (code, _, stderr) = place.said(command);
+        assert_eq!(code, 77, "{stderr}");
+        assert!(stderr.contains("rejects tokens that are bound to a key"), "{stderr}");
+        assert!(stderr.contains("hint: set `auth.dpop` to `auto`"), "{stderr}");
+    }
+    // The issuer may insist on the key instead.
+    let place = place_of(&json!({ "url": server.url(), "timeout": 60_000 }));
+    server
+        .change(|script| script.faults = vec![(Endpoint::Token, Fake::error("invalid_grant"), 0)]);
+    let callback = Browser::new().approve(&begin(&place));
+    let (code, _, stderr) = place.said(&["mcp", "login", "box", "--code", &callback]);
+    assert!(code == 77 && stderr.contains("invalid_grant"), "{stderr}");
+    assert!(stderr.contains("set `auth.dpop` to `always`"), "{stderr}");
 }
 
 #[test]

@@ -53,7 +53,7 @@ impl Place {
     /// Trusts the folder and sets up no model, so that a chat asks about neither.
     pub(crate) fn trust(&self) {
         fs::write(self.path("model-setup.json"), r#"{"answer":"skipped"}"#).unwrap();
-        let folder = dunce::canonicalize(self.folder.path()).unwrap();
+        let folder = openclaw_files::canonical(self.folder.path()).unwrap();
         let trusted = json!({ "folders": [folder] });
         fs::write(self.path("trusted-folders.json"), trusted.to_string()).unwrap();
     }

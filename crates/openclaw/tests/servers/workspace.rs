@@ -18,7 +18,7 @@ const READ: &str = "/call read {\"path\":\"here.txt\"}\r";
 #[test]
 fn a_chat_works_in_the_current_folder_once_it_is_trusted() {
     let place = place();
-    let folder = dunce::canonicalize(place.folder.path()).unwrap();
+    let folder = openclaw_files::canonical(place.folder.path()).unwrap();
     let no_colour = ("NO_COLOR", "1");
     let refused = [
         ("Trust this folder?", "perhaps\r"),

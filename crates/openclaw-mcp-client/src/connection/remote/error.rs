@@ -295,6 +295,7 @@ fn auth_hint(server: &str, error: &AuthError) -> Option<String> {
              set `auth.clientId` in the entry of the server"
         }
         AuthError::Unconfirmed(it) => return Some(confirmation_hint(server, &it.issuer)),
+        AuthError::Binding { remedy, .. } => return Some(AuthError::binding_hint(server, *remedy)),
         AuthError::Setting { setting: setting @ ("tls" | "tls.caFile" | "proxy"), .. } => {
             return Some(format!("correct `{setting}`"));
         }

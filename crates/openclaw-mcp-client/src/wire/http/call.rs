@@ -36,6 +36,7 @@ pub(in crate::wire) async fn call_tool(
 /// Sends another request. Dropping the future cancels it on the server.
 pub(in crate::wire) async fn request(
     wire: &Arc<HttpWire>,
+    work: Option<WorkId>,
     method: &str,
     params: &RawValue,
     limits: TimeLimits,
@@ -43,7 +44,7 @@ pub(in crate::wire) async fn request(
     let subject = MessageSubject { method, object: Object::Params(params) };
     let size = 128 + params.get().len();
     let write = |out: &mut Vec<u8>, id| frame::request(out, id, method, params);
-    send(wire, limits, subject, size, (None, None), write).await
+    send(wire, limits, subject, size, (None, work), write).await
 }
 
 async fn send(
@@ -55,6 +56,7 @@ async fn send(
     write: impl FnOnce(&mut Vec<u8>, u64),
 ) -> Result<Json, CallError> {
     let (id, mut elsewhere) = wire.calls().open().ok_or(CallError::Busy)?;
+    wire.calls().track(id, work);
     if let Some(watcher) = watcher {
         wire.calls().watch(id, watcher);
     }
@@ -117,7 +119,10 @@ struct Call<'a> {
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        let was_open = self.wire.calls().close(self.id).is_some();
+        let was_open = match self.is_over {
+            true => self.wire.calls().close(self.id).is_some(),
+            false => self.wire.calls().abandon(self.id).is_some(),
+        };
         if self.is_over || !was_open || self.wire.route().is_modern() {
             return;
         }

@@ -9,11 +9,11 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
 
-use super::super::incoming::{IncomingMessage, classify};
-use super::super::reply::{BUSY, HubReply, INVALID_REQUEST, PARSE_ERROR};
 use super::sessions::HubSession;
 use super::{HubBody, HubHttp, accepted, call, respond};
-use crate::batch::{self, BatchError, BatchReplies, TOO_LARGE};
+use crate::batch::{self, BatchError, BatchReplies, NO_HANDSHAKE, TOO_LARGE};
+use crate::front::incoming::{IncomingMessage, classify};
+use crate::front::reply::{BUSY, HubReply, INVALID_REQUEST, PARSE_ERROR};
 
 impl HubHttp {
     /// Handles a batch, one message after the other: its replies are kept until the last one.
@@ -62,7 +62,7 @@ impl HubHttp {
             }
             IncomingMessage::Request(id) => Some(id),
             IncomingMessage::Handshake { id, .. } => {
-                let error = HubReply::error(INVALID_REQUEST, "`initialize` cannot be in a batch");
+                let error = HubReply::error(INVALID_REQUEST, NO_HANDSHAKE);
                 return Some(error.into_message(id));
             }
             IncomingMessage::Response(id) if session.answer(id, message) => return None,
@@ -70,7 +70,7 @@ impl HubHttp {
             IncomingMessage::Response(_)
             | IncomingMessage::Cancel(_)
             | IncomingMessage::Notification => None,
-            IncomingMessage::Batch | IncomingMessage::Invalid | IncomingMessage::Garbage => {
+            IncomingMessage::Batch | IncomingMessage::Invalid(_) | IncomingMessage::Garbage => {
                 let error = HubReply::error(INVALID_REQUEST, "not a JSON-RPC message");
                 return Some(error.into_message("null"));
             }

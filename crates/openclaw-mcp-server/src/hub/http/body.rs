@@ -15,7 +15,7 @@ use http_body_util::{BodyExt as _, BodyStream, Full, LengthLimitError, Limited, 
 use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit, FREE};
 use tokio::time::{Instant, timeout_at};
 
-use super::super::memory::counted;
+use crate::front::memory::counted;
 
 /// How long a client may pause within a body.
 const PAUSE: Duration = Duration::from_secs(30);
@@ -68,8 +68,8 @@ impl HubBody {
         budget: &Arc<ByteBudget>,
         request: BytePermit,
     ) -> Self {
-        let (budget, request) = (Some(Arc::clone(budget)), Some(request));
-        Self(Content::Stream { body: body.boxed_unsync(), budget, request })
+        let budget = Some(Arc::clone(budget));
+        Self(Content::Stream { body: body.boxed_unsync(), budget, request: Some(request) })
     }
 }
 

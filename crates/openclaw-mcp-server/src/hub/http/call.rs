@@ -11,19 +11,23 @@ use openclaw_config::LogLevel;
 use openclaw_trace::SpanContext;
 use tokio::time::sleep;
 
-use super::super::answers::AskableClient as _;
-use super::super::call::CallFor;
-use super::super::client::{HubClient, notification};
-use super::super::incoming::{CallLine, CallRequest};
-use super::super::memory::counted;
-use super::super::reply::{
-    BUSY, HEADER_MISMATCH, HubReply, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY,
-};
-use super::super::replying::ReplyingTask;
-use super::super::running::{CallStep, RunningCall};
+use super::super::call::{CallFor, start_in_scope};
+use super::super::client::HubClient;
 use super::sessions::{CallRefusal, HubSession, SessionCallGuard};
 use super::streams::{CallStream, PATIENCE};
 use super::{HubBody, VERSION, WITH_POLLING, respond, text};
+use crate::front::connection::notification;
+use crate::front::events::ReplyingTask;
+use crate::front::incoming::{CallLine, CallRequest};
+use crate::front::memory::counted;
+use crate::front::reply::{
+    BUSY, HEADER_MISMATCH, HubReply, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY,
+};
+use crate::front::running::{CallStep, RunningCall, Watched};
+use crate::input::AskableClient as _;
+
+/// A call of a client of the hub.
+type HubCall = RunningCall<HubClient>;
 
 /// How a client is asked during a call.
 enum Asking {
@@ -37,10 +41,10 @@ enum Asking {
 enum Next {
     Reply(HubReply),
     /// A notification.
-    Event(RunningCall, Vec<u8>),
+    Event(HubCall, Vec<u8>),
     /// A request to the client.
-    Question(RunningCall, Vec<u8>),
-    Pause(RunningCall, Duration),
+    Question(HubCall, Vec<u8>),
+    Pause(HubCall, Duration),
     Cancelled,
 }
 
@@ -91,7 +95,7 @@ fn start<'a>(
     session: &Arc<HubSession>,
     line: &CallLine<'a>,
     headers: &HeaderMap,
-) -> Option<Result<(RunningCall, Asking), NotStarted<'a>>> {
+) -> Option<Result<(HubCall, Asking), NotStarted<'a>>> {
     let client = session.client();
     // The session knows the level of its log messages.
     let (answers, events) = ReplyingTask::new(client.abilities(), Some(LogLevel::Debug));
@@ -104,8 +108,8 @@ fn start<'a>(
         }
         Err(CallRefusal::TooMany) => {
             let error = HubReply::error(BUSY, "too many calls of this session are in progress");
-            let (status, id) = (StatusCode::TOO_MANY_REQUESTS, line.id);
-            return Some(Err(NotStarted { status, id, error }));
+            let status = StatusCode::TOO_MANY_REQUESTS;
+            return Some(Err(NotStarted { status, id: line.id, error }));
         }
     };
     // Earlier clients do not expect an event without data.
@@ -130,7 +134,8 @@ fn start<'a>(
             let mut request = line.to_request().filter(|it| it.modern.is_none())?;
             request.trace = request.trace.or(trace);
             let scope = Arc::clone(session.scope());
-            RunningCall::in_scope(client, request, answers, events, scope, can_pause)
+            let watched = if can_pause { Watched::ProgressAndPauses } else { Watched::AsRequested };
+            start_in_scope(client, request, answers, events, scope, watched)
         }
     };
     let asking = Asking::Session { session: Arc::clone(session), call: guard, can_pause };
@@ -176,7 +181,7 @@ async fn check_headers(
     marked.iter().try_for_each(|header| header.check(&arguments, headers))
 }
 
-async fn reply(id: &str, running: RunningCall, asking: Asking) -> Response<HubBody> {
+async fn reply(id: &str, running: HubCall, asking: Asking) -> Response<HubBody> {
     let client = Arc::clone(running.client());
     match next(running, &asking).await {
         Next::Reply(reply) => {
@@ -195,7 +200,7 @@ async fn reply(id: &str, running: RunningCall, asking: Asking) -> Response<HubBo
     }
 }
 
-async fn next(mut running: RunningCall, asking: &Asking) -> Next {
+async fn next(mut running: HubCall, asking: &Asking) -> Next {
     match running.step().await {
         CallStep::Done(reply) => Next::Reply(reply),
         CallStep::Tell(method, params) => Next::Event(running, notification(method, &params)),

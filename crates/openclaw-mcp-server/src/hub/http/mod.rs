@@ -31,12 +31,14 @@ use serde_json::json;
 
 use super::client::HubClient;
 use super::handler::{ClientOfRequest, Handler};
-use super::incoming::{IncomingMessage, MODERN, classify};
-use super::memory::{MAX_MESSAGE, MAX_PARSED, MAX_SMALL, for_parsing, too_large};
 use super::options::HubClientOptions;
-use super::reply::{HubReply, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION};
 use super::{Hub, HubCaller};
 use crate::era::EraServer;
+use crate::front::incoming::{IncomingMessage, MODERN, classify};
+use crate::front::memory::{MAX_MESSAGE, MAX_PARSED, MAX_SMALL, for_parsing, too_large};
+use crate::front::reply::{
+    HubReply, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION,
+};
 use body::BodyError;
 pub use body::HubBody;
 use revocation::Revocations;
@@ -92,8 +94,13 @@ impl HubHttp {
             config,
         );
         let sessions = Arc::new(Sessions::new(manager));
-        let (stateless, revocations) = (StatelessClients::default(), Revocations::default());
-        Self { hub, rmcp, sessions, stateless, revocations }
+        Self {
+            hub,
+            rmcp,
+            sessions,
+            stateless: StatelessClients::default(),
+            revocations: Revocations::default(),
+        }
     }
 
     /// Handles a request of a caller. Dropping the future, or the body of the response, cancels a
@@ -104,7 +111,9 @@ impl HubHttp {
         B::Error: std::error::Error + Send + Sync + 'static,
     {
         let mut serving = pin!(self.serve(caller, request));
-        let Some(revoked) = self.revocations.of(&caller.principal) else { return serving.await };
+        let Some(revoked) = self.revocations.token_for(&caller.principal) else {
+            return serving.await;
+        };
         tokio::select! {
             biased;
             response = &mut serving => {
@@ -121,7 +130,7 @@ impl HubHttp {
         self.stateless.remove(&mut is_revoked);
         self.sessions.end_all(&mut is_revoked);
         // Also those of clients on stdio.
-        drop(self.hub.parked.take_all(|call| is_revoked(call.principal())));
+        self.hub.waiting.cancel(|client| is_revoked(client.principal()));
     }
 
     async fn serve<B>(&self, caller: &HubCaller, request: Request<B>) -> Response<HubBody>
@@ -186,7 +195,7 @@ impl HubHttp {
             }
         }
         if let (IncomingMessage::Batch, Some(session)) = (&message, &session)
-            && session.client().has_batches()
+            && session.client().connection.has_batches()
             && is_for_call(&parts.headers)
         {
             return Box::pin(self.batch(session, &parts, &body)).await;
@@ -233,9 +242,10 @@ impl HubHttp {
         let mut request = Request::from_parts(parts, Full::new(body.clone()));
         request.extensions_mut().insert(ClientOfRequest(Arc::clone(&client)));
         // Boxed: the futures are large, and would enlarge that of a call.
-        let response = match opens {
-            true => Box::pin(self.open(request, client)).await,
-            false => Box::pin(self.rmcp.handle(request)).await,
+        let response = if opens {
+            Box::pin(self.open(request, client)).await
+        } else {
+            Box::pin(self.rmcp.handle(request)).await
         };
         // Of a type that it accepts, so the message is meant, such as one whose id is `null`.
         if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
@@ -248,7 +258,8 @@ impl HubHttp {
     /// Passes on a request that opens a session, if it is valid. That is not cut short when the client
     /// disconnects, or nothing would know the session.
     async fn open(&self, request: Request<Full<Bytes>>, client: Arc<HubClient>) -> BoxResponse {
-        let (rmcp, sessions) = (self.rmcp.clone(), Arc::clone(&self.sessions));
+        let rmcp = self.rmcp.clone();
+        let sessions = Arc::clone(&self.sessions);
         let opening = tokio::spawn(async move {
             let response = rmcp.handle(request).await;
             if let Some(id) = text(response.headers(), &SESSION) {
@@ -363,7 +374,7 @@ fn not_a_message(message: &IncomingMessage<'_>) -> Option<HubReply> {
         IncomingMessage::Batch => {
             Some(HubReply::error(INVALID_REQUEST, "batches are not supported"))
         }
-        IncomingMessage::Invalid => {
+        IncomingMessage::Invalid(_) => {
             Some(HubReply::error(INVALID_REQUEST, "not a JSON-RPC message"))
         }
         IncomingMessage::Garbage => Some(HubReply::error(PARSE_ERROR, "not JSON")),

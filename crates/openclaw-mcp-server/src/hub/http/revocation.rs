@@ -13,7 +13,7 @@ pub(super) struct Revocations(Mutex<HashMap<Principal, CancellationToken>>);
 
 impl Revocations {
     /// Returns what is cancelled when the token of a principal is revoked; `None` if it has none.
-    pub(super) fn of(&self, principal: &Principal) -> Option<CancellationToken> {
+    pub(super) fn token_for(&self, principal: &Principal) -> Option<CancellationToken> {
         principal.token()?;
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Some(all.entry(principal.clone()).or_default().clone())

@@ -17,14 +17,14 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::super::answers::{Abilities, AskableClient, ClientAnswer, ClientQuestion};
 use super::super::asks::CallScope;
 use super::super::client::HubClient;
 use super::super::listen;
-use super::super::replying::ReplyingTask;
 use super::HubBody;
 use super::room::KeepLimits;
 use super::streams::CallStream;
+use crate::front::events::ReplyingTask;
+use crate::input::{Abilities, AskableClient, ClientAnswer, ClientQuestion};
 
 /// Maximum number of sessions.
 const LIMITS: KeepLimits = KeepLimits { total: 1_000, each: 500 };
@@ -135,7 +135,8 @@ impl Sessions {
     fn close(&self, id: &str, session: &HubSession) -> JoinHandle<()> {
         let calls = std::mem::take(&mut *lock(&session.calls.open));
         calls.iter().for_each(|(_, call)| call.cancel());
-        let (manager, id) = (Arc::clone(&self.manager), SessionId::from(id));
+        let manager = Arc::clone(&self.manager);
+        let id = SessionId::from(id);
         tokio::spawn(async move {
             if let Err(error) = manager.close_session(&id).await {
                 tracing::warn!(%error, "cannot close a session");
@@ -235,7 +236,7 @@ impl HubSession {
         let mut asked = lock(&self.asked);
         asked.retain(|_, answer| !answer.is_closed());
         asked.insert(id.to_string(), answer);
-        let (method, params) = (question.method, &question.params);
+        let ClientQuestion { method, params } = question;
         json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
     }
 

@@ -15,8 +15,8 @@ use openclaw_budget::{BudgetSpent, ByteBudget, BytePermit, FREE};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::super::memory::counted;
 use super::HubBody;
+use crate::front::memory::counted;
 
 /// With this many events, or bytes of them, that wait for a client that does not read, notifications are
 /// dropped.
@@ -69,17 +69,15 @@ fn small(event: &Bytes) -> usize {
 
 impl State {
     fn new(memory: BytePermit) -> Self {
-        let (events, paused) = (VecDeque::new(), None);
-        let (first, unsent, reader, bytes) = (0, 0, 0, 0);
         Self {
-            events,
-            first,
-            unsent,
-            reader,
+            events: VecDeque::new(),
+            first: 0,
+            unsent: 0,
+            reader: 0,
             is_read: false,
             is_over: false,
-            paused,
-            bytes,
+            paused: None,
+            bytes: 0,
             memory,
         }
     }

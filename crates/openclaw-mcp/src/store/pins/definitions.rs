@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::difference::difference;
+use super::difference::{difference, whole};
 use super::{Approvals, Pins, ServerKey, fingerprint};
 use openclaw_mcp_client::listing::{Hints, ListedTool};
 
@@ -22,10 +22,11 @@ const MAX_DEFINITION: usize = 64 * 1024;
 const MAX_FILE: usize = 8 * 1024 * 1024;
 
 /// What a user approves about a tool.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Definition {
-    fingerprint: ToolFingerprint,
+    /// Set for the definition of a tool.
+    fingerprint: Option<ToolFingerprint>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) title: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,7 +39,7 @@ pub(super) struct Definition {
 impl Definition {
     pub(super) fn new(tool: &ListedTool) -> Self {
         Self {
-            fingerprint: fingerprint(tool),
+            fingerprint: Some(fingerprint(tool)),
             title: tool.title.clone(),
             description: tool.description.clone(),
             hints: tool.hints,
@@ -52,13 +53,17 @@ type Definitions = BTreeMap<String, Value>;
 
 impl Pins {
     /// Returns how a tool differs from what was seen or approved, as lines that begin with `+` or
-    /// `-`; none if that was not kept. Reads a file.
-    pub(crate) fn changes(&self, server: &ServerKey, tool: &ListedTool) -> Vec<String> {
+    /// `-`: all of the tool if that was not kept. `None` if there are too many. Reads a file.
+    pub(crate) fn changes(&self, server: &ServerKey, tool: &ListedTool) -> Option<Vec<String>> {
         let approved = self.known().approved(server, &tool.name).map(|it| it.fingerprint);
         let mut kept = read(&self.definitions(server)).unwrap_or_default();
         let before = kept.remove(&tool.name).and_then(|it| serde_json::from_value(it).ok());
-        let before = before.filter(|it: &Definition| Some(it.fingerprint) == approved);
-        before.map(|before| difference(&before, &Definition::new(tool))).unwrap_or_default()
+        let before = before.filter(|it: &Definition| it.fingerprint == approved);
+        let after = Definition::new(tool);
+        match before {
+            Some(before) => difference(&before, &after),
+            None => whole(&after),
+        }
     }
 
     /// Keeps the definition of a tool that was approved, in the background.

@@ -478,14 +478,16 @@ async fn the_change_of_a_tool_is_shown_until_it_is_approved() {
     pins.see(&key("files"), &list("Reads."));
     pins.saved().await.unwrap();
     let changed = &list("Reads. Also sends.")[0];
-    assert_eq!(pins.changes(&key("files"), changed), ["+ Also sends."]);
-    assert_eq!(pins.changes(&key("other"), changed), Vec::<String>::new());
+    let of = |pins: &Pins, server: &str, tool| pins.changes(&key(server), tool).unwrap();
+    assert_eq!(of(&pins, "files", changed), ["+ Also sends."]);
+    let whole = of(&pins, "other", changed).join("\n");
+    assert!(whole.contains("+ Reads.") && whole.contains("+ Also sends."), "{whole}");
     pins.keep(&key("files"), "read", super::fingerprint(changed), None);
     pins.keep_definition(&key("files"), changed);
     pins.saved().await.unwrap();
     let again = Arc::new(Pins::load(&path).unwrap());
-    assert_eq!(again.changes(&key("files"), changed), Vec::<String>::new());
-    assert_eq!(again.changes(&key("files"), &list("Reads.")[0]), ["- Also sends."]);
+    assert_eq!(of(&again, "files", changed), Vec::<String>::new());
+    assert_eq!(of(&again, "files", &list("Reads.")[0]), ["- Also sends."]);
 }
 
 #[test]

@@ -8,6 +8,8 @@
 //! `sed` and `jq` (modules, environment); `ps`, which can show the environments of other processes; and
 //! `rg`, which reads the ignore files of all folders above.
 
+use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Component, Path};
 
@@ -26,7 +28,8 @@ enum Options {
     Getopt {
         /// Letters without a value; `#` is a word of digits alone.
         flags: &'static str,
-        /// Letters with a value, in the same word or the next.
+        /// Letters with a value, in the same word or the next. With `#`, one in the same word must be a
+        /// number: `tail` reads `-cf` as in the old days, and follows the file.
         values: &'static str,
         /// Long options without `--`, separated by spaces.
         long: &'static str,
@@ -80,8 +83,8 @@ const HARMLESS: &[Program] = &[
     // What is in a file.
     program("cat", "AbeEnstTuv", "", "number number-nonblank show-all show-ends show-nonprinting show-tabs squeeze-blank", Files),
     program("tac", "b", "", "before", Files),
-    program("head", "#qv", "cn", "bytes lines quiet silent verbose", Files),
-    program("tail", "#qv", "cn", "bytes lines quiet silent verbose", Files),
+    program("head", "#qv", "#cn", "bytes lines quiet silent verbose", Files),
+    program("tail", "#qv", "#cn", "bytes lines quiet silent verbose", Files),
     program("wc", "clLmw", "", "bytes chars lines max-line-length words", Files),
     program("nl", "p", "bfhnsvw", "", Files),
     program("grep", "abcEFGhHiIlLnoPqrsvVwxyzZ0123456789", "ABCem", "after-context basic-regexp before-context byte-offset color context count exclude exclude-dir extended-regexp files-with-matches files-without-match fixed-strings ignore-case include initial-tab invert-match line-number line-regexp max-count no-filename no-messages null only-matching perl-regexp quiet recursive regexp silent text with-filename word-regexp", Files),
@@ -170,9 +173,14 @@ impl Options {
             }
             Self::Getopt { flags, .. } if flags.contains('#') && is_number(&word[1..]) => true,
             Self::Getopt { flags, values, .. } => {
-                let mut letters = word.chars().skip(1).skip_while(|it| flags.contains(*it));
+                let rest = word[1..].trim_start_matches(|it| flags.contains(it));
+                let mut letters = rest.chars();
+                let Some(letter) = letters.next() else { return word.len() > 1 };
                 // What follows a letter with a value is the value.
-                word.len() > 1 && letters.next().is_none_or(|letter| values.contains(letter))
+                let value = letters.as_str();
+                let value = value.strip_prefix(['+', '-']).unwrap_or(value);
+                let is_value = value.is_empty() || is_number(value) || !values.contains('#');
+                letter != '#' && values.contains(letter) && is_value
             }
         }
     }
@@ -207,13 +215,61 @@ fn is_below(word: &str, folder: &Path) -> bool {
     if is_option || !Path::new(word).components().all(is_name) {
         return false;
     }
-    match (dunce::canonicalize(folder.join(word)), dunce::canonicalize(folder)) {
-        (Ok(file), Ok(folder)) => file.starts_with(folder) && (file.is_file() || file.is_dir()),
-        (Err(error), Ok(_)) => {
-            matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+    openclaw_files::canonical(folder).is_ok_and(|folder| stays_below(Path::new(word), &folder))
+}
+
+/// How many links a path may lead through, as in Linux.
+const MAX_LINKS: usize = 40;
+
+/// Whether a path leads to a file or folder below a folder, or to nothing. Its links are followed
+/// here, not by the system: links through `/proc` lead elsewhere in the process of the program than in
+/// this one (`/proc/self/cwd`), or to what has no name (`/proc/PID/fd/3`). So no step may leave the
+/// folder, and what is at the end of a link must exist.
+fn stays_below(path: &Path, folder: &Path) -> bool {
+    let mut file = folder.to_owned();
+    let mut ahead: VecDeque<OsString> = path.iter().map(OsString::from).collect();
+    let mut links = 0;
+    while let Some(name) = ahead.pop_front() {
+        match Path::new(&name).components().next() {
+            Some(Component::Normal(_)) => {}
+            Some(Component::CurDir) | None => continue,
+            Some(Component::ParentDir) if file != folder => {
+                // Without links up to here, so this is its parent.
+                file.pop();
+                continue;
+            }
+            Some(_) => return false,
         }
-        (_, Err(_)) => false,
+        file.push(&name);
+        match file.symlink_metadata() {
+            Ok(about) if about.is_symlink() => {
+                links += 1;
+                let Ok(target) = file.read_link() else { return false };
+                file.pop();
+                let target = if target.is_absolute() {
+                    let Ok(below) = target.strip_prefix(folder) else { return false };
+                    folder.clone_into(&mut file);
+                    below.to_owned()
+                } else {
+                    target
+                };
+                if links > MAX_LINKS {
+                    return false;
+                }
+                for name in target.iter().rev() {
+                    ahead.push_front(name.to_owned());
+                }
+            }
+            Ok(about) if about.is_file() || about.is_dir() => {}
+            Ok(_) => return false,
+            Err(error) => {
+                let is_missing =
+                    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+                return is_missing && links == 0;
+            }
+        }
     }
+    true
 }
 
 /// Programs that are many in one file, and differ: their `grep -r` follows links.
@@ -222,11 +278,11 @@ const MANY_IN_ONE: [&str; 2] = ["busybox", "toybox"];
 /// Whether a shell with this search path starts a program that the agent cannot have written: it
 /// and all folders that are searched before it are outside of the workspace.
 pub(super) fn is_installed(program: &str, search_path: Option<&str>, folder: &Path) -> bool {
-    let (Some(search_path), Ok(folder)) = (search_path, dunce::canonicalize(folder)) else {
+    let (Some(search_path), Ok(folder)) = (search_path, openclaw_files::canonical(folder)) else {
         return false;
     };
     for searched in std::env::split_paths(search_path) {
-        let is_inside = match dunce::canonicalize(&searched) {
+        let is_inside = match openclaw_files::canonical(&searched) {
             Ok(real) => real.starts_with(&folder),
             Err(_) => searched.starts_with(&folder),
         };
@@ -237,7 +293,7 @@ pub(super) fn is_installed(program: &str, search_path: Option<&str>, folder: &Pa
         if !file.is_file() {
             continue;
         }
-        let Ok(real) = dunce::canonicalize(&file) else { return false };
+        let Ok(real) = openclaw_files::canonical(&file) else { return false };
         if real.starts_with(&folder) || MANY_IN_ONE.iter().any(|it| real.ends_with(it)) {
             return false;
         }

@@ -234,6 +234,12 @@ fn options_that_are_combined_abbreviated_or_hidden_behind_dashes_are_not_covered
         "tail -f a.txt",
         "tail -5f a.txt",
         "tail -1cf a.txt",
+        "tail -cf a.txt",
+        "tail -qcf a.txt",
+        "tail -nf a.txt",
+        "tail -c5f a.txt",
+        "head -c# a.txt",
+        "tail -# a.txt",
         "tail +1f a.txt",
         "date --date='TZ=\"/etc/passwd\" now'",
         "strings @a.txt",
@@ -277,6 +283,70 @@ fn nothing_outside_of_the_workspace_is_covered() {
         assert!(!folder.covers(command), "{command}");
     }
     assert!(folder.covers("cat inner sub/b.txt ./a.txt missing"));
+}
+
+#[test]
+fn no_link_leads_elsewhere_in_another_process() {
+    use std::io::Write as _;
+    use std::os::fd::AsRawFd as _;
+    let folder = Folder::new();
+    let work = folder.work();
+    // For the program, but not in this process, it is the workspace.
+    let own = std::env::current_dir().unwrap();
+    let mut deleted = tempfile::tempfile().unwrap();
+    deleted.write_all(b"secret").unwrap();
+    let magic = format!("/proc/{}/fd/{}", std::process::id(), deleted.as_raw_fd());
+    fs::create_dir(work.join("real")).unwrap();
+    fs::write(work.join("real/outside"), "decoy").unwrap();
+    for (name, target) in [
+        ("cwd", "/proc/self/cwd/../outside"),
+        ("cwd-file", "/proc/self/cwd/a.txt"),
+        ("root", "/proc/self/root"),
+        ("descriptor", &magic),
+        ("out-and-in", "../work/a.txt"),
+        ("far", "sub/../../work/a.txt"),
+        ("dangling", "missing"),
+        ("absolute", "/missing"),
+        ("chain", "cwd"),
+        ("folder-chain", "sub/../root/etc/passwd"),
+        ("loop", "loop"),
+        ("own", own.to_str().unwrap()),
+    ] {
+        std::os::unix::fs::symlink(target, work.join(name)).unwrap();
+        assert!(!folder.covers(&format!("cat {name}")), "{name} -> {target}");
+        assert!(!folder.covers(&format!("cat {name}/missing")), "{name} -> {target}");
+    }
+    let real = openclaw_files::canonical(&work).unwrap();
+    for (name, target) in [
+        ("in", "sub/../sub/./b.txt"),
+        ("in-folder", "sub"),
+        ("in-absolute", real.join("sub/b.txt").to_str().unwrap()),
+        ("in-chain", "in-folder/../in"),
+    ] {
+        std::os::unix::fs::symlink(target, work.join(name)).unwrap();
+        assert!(folder.covers(&format!("cat {name}")), "{name} -> {target}");
+    }
+    assert!(folder.covers("cat in-folder/b.txt") && folder.covers("cat missing/file"));
+    assert!(!folder.covers("cat in-folder/missing"));
+}
+
+/// The link leads to a file of the workspace for this process, and to another one for the program.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_link_that_this_process_resolves_to_a_file_of_the_workspace_is_not_covered() {
+    let folder = Folder::new();
+    let work = folder.work();
+    fs::write(work.join("outside"), "decoy").unwrap();
+    std::os::unix::fs::symlink("/proc/self/cwd/../outside", work.join("link")).unwrap();
+    let resolved = Command::new("realpath")
+        .arg(work.join("link"))
+        .current_dir(work.join("sub"))
+        .output()
+        .unwrap();
+    let resolved = String::from_utf8(resolved.stdout).unwrap();
+    let decoy = openclaw_files::canonical(work.join("outside")).unwrap();
+    assert_eq!(resolved.trim(), decoy.to_str().unwrap());
+    assert!(!folder.covers("cat link"));
 }
 
 #[test]
@@ -326,7 +396,9 @@ fn only_the_bare_name_of_an_installed_program_is_covered() {
     }
     let multiple = folder.0.path().join("multiple");
     fs::create_dir(&multiple).unwrap();
-    fs::copy("/bin/true", multiple.join("busybox")).unwrap();
+    fs::write(multiple.join("busybox"), "").unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(multiple.join("busybox"), executable).unwrap();
     std::os::unix::fs::symlink("busybox", multiple.join("ls")).unwrap();
     assert!(!is_installed("ls", multiple.to_str(), &work));
     let skipped = folder.0.path().join("skipped");

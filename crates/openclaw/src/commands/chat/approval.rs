@@ -5,8 +5,8 @@ use openclaw_protocol::approvals::{Approval, ApprovalKind, Decision};
 use super::dialogue::{AfterQuestion, Dialogue, LineInput};
 use crate::commands::talk::ShownCall;
 use crate::commands::talk::approve::{self, ApprovalPrompt, TypedChoice, UserDecision};
-use crate::output::FAINT;
 use crate::signals::SignalAction;
+use openclaw_terminal::style::FAINT;
 
 /// The maximum number of times that one question is asked.
 const MAX_TRIES: usize = 5;

@@ -14,7 +14,8 @@ use crate::commands::link::look;
 use crate::commands::mcp::show_servers;
 use crate::commands::talk;
 use crate::error::CommandError;
-use crate::output::{FAINT, Output, STRONG, plural, printable};
+use crate::output::{Output, plural, printable};
+use openclaw_terminal::style::{FAINT, STRONG};
 
 /// The name, the arguments and the description of each command.
 pub(super) const LOCAL: [(&str, &str, &str); 13] = [

@@ -14,7 +14,8 @@ use crate::commands::link::look;
 use crate::commands::sessions;
 use crate::commands::talk::ShownMessage;
 use crate::error::CommandError;
-use crate::output::{FAINT, Output, STRONG};
+use crate::output::Output;
+use openclaw_terminal::style::{FAINT, STRONG};
 
 /// The number of messages that are searched for a recap.
 const RECAP_MESSAGES: u32 = 12;

@@ -8,8 +8,9 @@ use openclaw_protocol::mcp::elicitation::Elicitation;
 
 use super::editor::{Ask, Editor, Typed};
 use crate::commands::talk::TurnOutput;
-use crate::output::{FAINT, Output};
+use crate::output::Output;
 use crate::signals::{SignalAction, Signals};
+use openclaw_terminal::style::FAINT;
 
 /// The maximum length of a session key.
 const KEY_CHARS: usize = 120;

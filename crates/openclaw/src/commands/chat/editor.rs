@@ -25,11 +25,11 @@ use super::paths::PathRoots;
 use super::picker::{Item, pick};
 use super::plain::PlainPrompts;
 use super::tty::QuietTerminal;
-use crate::fold::fold;
-use crate::glyphs::ascii;
 use crate::log_writer::show_above_prompt;
 use crate::output::coloured;
-use crate::pictures::{PictureProtocol, Pictures};
+use openclaw_terminal::ascii::ascii;
+use openclaw_terminal::pictures::{PictureProtocol, Pictures};
+use openclaw_terminal::wrap::wrap;
 
 /// The capacity of the queue of lines to print above the prompt.
 const PRINTED: usize = 64;
@@ -415,7 +415,7 @@ pub(super) fn folded(question: &str) -> String {
     // Some terminals do not know their size, and say 0.
     let width = crossterm::terminal::size().map_or(0, |(width, _)| usize::from(width));
     let width = if width == 0 { 80 } else { width };
-    fold(question, width.saturating_sub(ANSWER))
+    wrap(question, width.saturating_sub(ANSWER))
 }
 
 /// Prints all but the last line of a question, and returns that. The editor would break words.

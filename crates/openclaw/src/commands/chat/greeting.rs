@@ -10,7 +10,8 @@ use super::Chat;
 use super::conversation::ChatStart;
 use crate::commands::check::state_mark;
 use crate::commands::link::look;
-use crate::output::{BAD, FAINT, Output, STRONG, WARNING};
+use crate::output::Output;
+use openclaw_terminal::style::{BAD, FAINT, STRONG, WARNING};
 
 /// The maximum length of a path, a name or an error.
 const LINE_CHARS: usize = 200;

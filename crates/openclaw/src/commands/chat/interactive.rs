@@ -22,9 +22,10 @@ use crate::commands::link::Relink;
 use crate::commands::talk::{TurnOutput, TurnStatus, approve};
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::fold::fold;
-use crate::output::{FAINT, GOOD, Output, WARNING, printable};
+use crate::output::{Output, printable};
 use crate::signals::{SignalAction, Signals};
+use openclaw_terminal::style::{FAINT, GOOD, WARNING};
+use openclaw_terminal::wrap::wrap;
 
 /// How long the values of an argument may take: the user is typing.
 const VALUES: Duration = Duration::from_millis(1_500);
@@ -413,7 +414,7 @@ async fn print_news(chat: &Chat<'_>, watch: &mut Watch, editor: &Editor, output:
 
 /// Prints a line above the prompt.
 fn print(line: &str, editor: &Editor, output: &Output) {
-    let line = fold(line, usize::from(output.width()));
+    let line = wrap(line, usize::from(output.width()));
     line.lines().for_each(|line| editor.print(line));
 }
 

@@ -44,7 +44,7 @@ use crate::clipboard::ClipboardProgram;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::output::Output;
-use crate::pictures::Pictures;
+use openclaw_terminal::pictures::Pictures;
 use openclaw_trace::Tracer;
 
 /// The state of a chat.

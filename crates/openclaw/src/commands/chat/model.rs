@@ -8,7 +8,8 @@ use openclaw_protocol::{RequestError, Surface, rpc};
 use super::Chat;
 use crate::commands::link::look;
 use crate::error::CommandError;
-use crate::output::{FAINT, Output, STRONG};
+use crate::output::Output;
+use openclaw_terminal::style::{FAINT, STRONG};
 
 /// The maximum length of a name.
 const NAME_CHARS: usize = 120;

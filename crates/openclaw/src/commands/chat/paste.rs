@@ -5,7 +5,8 @@ use openclaw_protocol::chat::Attachment;
 use super::Chat;
 use super::attach::{self, MAX_FILES};
 use crate::error::CommandError;
-use crate::output::{FAINT, Output};
+use crate::output::Output;
+use openclaw_terminal::style::FAINT;
 
 /// Attaches the picture to the next message. Returns whether there is one.
 pub(super) async fn paste(chat: &mut Chat<'_>, output: &mut Output) -> bool {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use crossterm::terminal;
 
-use crate::output::{FAINT, STRONG, coloured, cut};
+use crate::output::{coloured, cut};
+use openclaw_terminal::style::{FAINT, STRONG};
 
 /// How long to wait for a key before checking whether the list was withdrawn.
 const CHECK: Duration = Duration::from_millis(100);

@@ -15,7 +15,8 @@ use super::Chat;
 use crate::commands::link::look;
 use crate::commands::talk::{ShownPart, ShownResult};
 use crate::error::CommandError;
-use crate::output::{FAINT, Output, STRONG};
+use crate::output::Output;
+use openclaw_terminal::style::{FAINT, STRONG};
 
 /// The maximum number of results that are kept; the oldest are dropped.
 const MAX_RESULTS: usize = 1_000;

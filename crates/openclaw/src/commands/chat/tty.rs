@@ -20,8 +20,8 @@ mod modes {
     use nix::unistd::read;
 
     use super::QuietTerminal;
-    use crate::pictures::TerminalAnswers;
-    use crate::pictures::query::QUERY;
+    use openclaw_terminal::pictures::TerminalAnswers;
+    use openclaw_terminal::pictures::query::QUERY;
 
     /// How long a terminal may take to answer.
     const PATIENCE: Duration = Duration::from_millis(300);
@@ -133,7 +133,7 @@ impl QuietTerminal {
     pub(super) fn suspend(&self) {}
 
     /// Does not ask.
-    pub(super) fn ask(&self) -> crate::pictures::TerminalAnswers {
-        crate::pictures::TerminalAnswers::default()
+    pub(super) fn ask(&self) -> openclaw_terminal::pictures::TerminalAnswers {
+        openclaw_terminal::pictures::TerminalAnswers::default()
     }
 }

@@ -21,8 +21,9 @@ use crate::commands::talk::{
     FollowedTurn, JoinedRun, OutgoingMessage, TurnEvent, TurnOutcome, TurnOutput, TurnStatus,
     approve, is_starting, servers,
 };
-use crate::output::{FAINT, Output};
+use crate::output::Output;
 use crate::signals::{SignalAction, Signals};
+use openclaw_terminal::style::FAINT;
 
 /// How long to wait for servers before a turn starts without them.
 pub(super) const SERVERS: Duration = Duration::from_secs(20);

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use self::form::{Filled, FormField};
 use crate::commands::link::look;
-use crate::output::{FAINT, STRONG};
+use openclaw_terminal::style::{FAINT, STRONG};
 
 /// How much is shown of a server's name, its message, a field, and the reason for a rejection.
 const NAME_CHARS: usize = 100;

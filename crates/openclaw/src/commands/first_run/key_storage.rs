@@ -8,8 +8,9 @@ use openclaw_secrets::{SecretRef, SecretString};
 use super::provider::ChosenProvider;
 use crate::edge::Edge;
 use crate::error::CommandError;
-use crate::output::{FAINT, Output, STRONG};
+use crate::output::Output;
 use crate::prompt;
+use openclaw_terminal::style::{FAINT, STRONG};
 
 /// How often a wrong answer is asked for again.
 const MAX_TRIES: usize = 5;

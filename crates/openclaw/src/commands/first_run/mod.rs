@@ -17,7 +17,8 @@ use super::link::running;
 use super::mcp::write;
 use crate::edge::Edge;
 use crate::error::CommandError;
-use crate::output::{BAD, FAINT, GOOD, Output, STRONG};
+use crate::output::Output;
+use openclaw_terminal::style::{BAD, FAINT, GOOD, STRONG};
 
 /// How often the dialogue starts again after a failed test request.
 const MAX_TRIES: usize = 5;

@@ -12,8 +12,9 @@ use openclaw_secrets::SecretString;
 use tokio::time::timeout;
 
 use crate::error::{CommandError, Context as _};
-use crate::output::{Output, STRONG};
+use crate::output::Output;
 use crate::{hidden, prompt};
+use openclaw_terminal::style::STRONG;
 
 /// The timeout of the test request.
 const TEST: Duration = Duration::from_secs(60);

@@ -15,11 +15,13 @@ use super::service::Service;
 use super::{GatewayState, gateway_state, stop};
 use crate::cli::{GatewayLogsArgs, RunArgs};
 use crate::commands::block_on;
-use crate::commands::link::{running, state_files};
+use crate::commands::link::running;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::{GOOD, Output, STRONG, printable};
+use crate::output::{Output, printable};
+use crate::state_files;
+use openclaw_terminal::style::{GOOD, STRONG};
 
 /// How long the start may take, until the gateway responds.
 const STARTING: Duration = Duration::from_secs(30);
@@ -66,8 +68,17 @@ pub(super) fn start(args: &RunArgs, edge: &Edge, output: &mut Output) -> Command
 
 /// Stops the gateway, if it is running, and starts it.
 pub(super) fn restart(args: &RunArgs, edge: &Edge, output: &mut Output) -> CommandResult {
+    let before = running(&edge.paths()?.state, edge).map(|running| running.url);
     stop::stopped(edge)?;
-    start(args, edge, output)
+    let exit = start(args, edge, output)?;
+    let now = running(&edge.paths()?.state, edge).map(|running| running.url);
+    if let (Some(before), Some(now)) = (before, now)
+        && before != now
+    {
+        output
+            .aside(&format!("It was at {before} before; `--port` and `--bind` choose an address."));
+    }
+    Ok(exit)
 }
 
 /// Starts a process that outlives this one and its terminal.

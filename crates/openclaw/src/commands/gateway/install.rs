@@ -12,7 +12,8 @@ use crate::commands::sessions::agree;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::{FAINT, GOOD, Output, printable};
+use crate::output::{Output, printable};
+use openclaw_terminal::style::{FAINT, GOOD};
 
 fn this_system(edge: &Edge) -> Result<Service, CommandError> {
     Service::of_this_system(edge).ok_or_else(|| {

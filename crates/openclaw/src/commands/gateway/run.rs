@@ -4,8 +4,9 @@ use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use openclaw_config::{Bind, Config, Paths};
+use openclaw_gateway::ServeError;
 use openclaw_gateway::client_metadata;
-use openclaw_gateway::serve::{ServeError, Served, serve};
+use openclaw_gateway::serve::{Served, serve};
 use openclaw_gateway::socket::ListenError;
 use openclaw_gateway::state::ClaimError;
 use openclaw_protocol::config::{ReloadParams, ReloadResult};
@@ -21,8 +22,9 @@ use crate::commands::{LoadedConfig, load_config, log_warnings};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::{GOOD, Output, STRONG};
+use crate::output::Output;
 use crate::signals::{SignalAction, Signals, end_after};
+use openclaw_terminal::style::{GOOD, STRONG};
 
 /// How long a note may take to be written.
 const NOTE: Duration = Duration::from_millis(500);
@@ -78,7 +80,7 @@ async fn attend(
     let mut has_little_time = false;
     let result = tokio::select! {
         signal = attend_signals(&served, &mut signals, output) => {
-            // Windows ends the process some seconds after its window was closed, and at its shutdown.
+            // Windows ends the process some seconds after its window was closed.
             has_little_time = cfg!(windows) && signal == SignalAction::End;
             Ok(Exit::Ok)
         }

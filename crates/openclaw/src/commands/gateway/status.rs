@@ -14,13 +14,15 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::duration_words;
+use super::stop::kill_command;
 use crate::commands::block_on;
 use crate::commands::check::state_mark;
 use crate::commands::link::{find_running, look};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::output::{BAD, GOOD, Output, plural, printable};
+use crate::output::{Output, plural, printable};
+use openclaw_terminal::style::{BAD, GOOD};
 
 /// The state of the gateway of a state folder.
 pub(crate) enum GatewayState {
@@ -112,13 +114,14 @@ fn read<T: Default + DeserializeOwned>(raw: Option<&serde_json::value::RawValue>
 }
 
 fn advice(error: &ConnectError, running: &GatewayRecord) -> Option<String> {
+    let kill = kill_command(running.pid, cfg!(windows));
     match error {
         // `openclaw gateway stop` asks it for its PID first.
         ConnectError::ProtocolMismatch(_) => {
-            Some(format!("run `kill {}`, then `openclaw gateway start`", running.pid))
+            Some(format!("run `{kill}`, then `openclaw gateway start`"))
         }
         ConnectError::Unreachable { .. } | ConnectError::TimedOut => {
-            Some(format!("it may hang; run `kill {}`, then `openclaw gateway start`", running.pid))
+            Some(format!("it may hang; run `{kill}`, then `openclaw gateway start`"))
         }
         _ => None,
     }

@@ -14,7 +14,8 @@ use crate::commands::link::{look, running};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::output::{GOOD, Output};
+use crate::output::Output;
+use openclaw_terminal::style::GOOD;
 
 /// How long the shutdown may take, in addition to the grace period for turns.
 const MARGIN: Duration = Duration::from_secs(15);
@@ -80,7 +81,8 @@ async fn end(paths: &Paths, limit: Duration, edge: &Edge) -> Result<Option<u32>,
             return Err(CommandError::failed(message).hint("stop it where it was started"));
         }
         GatewayState::Unresponsive(running, error, _) => {
-            let hint = format!("if that process is the gateway, run `kill {}`", running.pid);
+            let command = kill_command(running.pid, cfg!(windows));
+            let hint = format!("if that process is the gateway, run `{command}`");
             let message = format!("cannot stop the gateway (PID {})", running.pid);
             return Err(CommandError::failed(message).cause(error).hint(hint));
         }
@@ -104,12 +106,21 @@ async fn wait(
         if Instant::now() > deadline {
             let seconds = limit.as_secs();
             let message = format!("the gateway (PID {pid}) is still running after {seconds} s");
+            let command = kill_command(pid, cfg!(windows));
             return Err(CommandError::failed(message)
-                .hint(format!("run `kill {pid}` to stop it immediately")));
+                .hint(format!("run `{command}` to stop it immediately")));
         }
         sleep(EVERY).await;
     }
     Ok(Some(pid))
+}
+
+/// The command of the system that ends a process.
+pub(super) fn kill_command(pid: u32, is_windows: bool) -> String {
+    match is_windows {
+        true => format!("taskkill /F /PID {pid}"),
+        false => format!("kill {pid}"),
+    }
 }
 
 #[cfg(unix)]
@@ -123,4 +134,15 @@ fn ask_to_end(pid: u32) -> Result<(), String> {
 #[cfg(not(unix))]
 fn ask_to_end(_: u32) -> Result<(), String> {
     Err("there are no signals on this system; end the process in the task manager".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_name_a_command_that_the_system_has() {
+        assert_eq!(kill_command(7, false), "kill 7");
+        assert_eq!(kill_command(7, true), "taskkill /F /PID 7");
+    }
 }

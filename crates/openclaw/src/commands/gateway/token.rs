@@ -12,10 +12,11 @@ use crate::commands::sessions::ago;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::output::{GOOD, Output};
+use crate::output::Output;
+use openclaw_terminal::style::GOOD;
 
 pub(super) fn token(command: &TokenCommand, edge: &Edge, output: &mut Output) -> CommandResult {
-    let store = TokenStore::of(&edge.paths()?.state);
+    let store = TokenStore::new(&edge.paths()?.state);
     match command {
         TokenCommand::Create { name, scope } => create(&store, name, scope, output)?,
         TokenCommand::List => list(&store, output)?,

@@ -18,10 +18,11 @@ use openclaw_protocol::client::ConnectOptions;
 use openclaw_protocol::connect::ClientInfo;
 use openclaw_secrets::Resolver;
 
-use super::{GatewayLink, Need, state_files};
+use super::{GatewayLink, Need};
 use crate::edge::Edge;
 use crate::error::{CommandError, chain};
 use crate::output::Output;
+use crate::state_files;
 
 /// A gateway in this process, and a client surface to it.
 pub(super) struct Local {

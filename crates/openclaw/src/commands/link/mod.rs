@@ -4,7 +4,6 @@ mod devices;
 mod local;
 mod relink;
 mod remote;
-pub(crate) mod state_files;
 mod stdio_gateway;
 mod target;
 

@@ -111,6 +111,6 @@ pub(crate) async fn find_running(
 }
 
 fn is_same(theirs: &Path, ours: &Path) -> bool {
-    let whole = |path: &Path| dunce::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let whole = |path: &Path| openclaw_files::canonical(path).unwrap_or_else(|_| path.to_owned());
     theirs == ours || whole(theirs) == whole(ours)
 }

@@ -16,8 +16,9 @@ use crate::commands::block_on;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::{Output, WARNING};
+use crate::output::Output;
 use crate::signals::Signals;
+use openclaw_terminal::style::WARNING;
 
 pub(super) fn add(args: &AddArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let name = server_name(&args.name)?;

@@ -16,12 +16,11 @@ use crate::commands::link::Servers;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::{BAD, GOOD, Output};
+use crate::output::Output;
+use openclaw_terminal::style::{BAD, GOOD};
 
 /// The maximum length of a tool's name.
 const NAME_CHARS: usize = 100;
-/// The maximum length of a description that the user must approve.
-const DESCRIPTION_CHARS: usize = 2_000;
 
 pub(super) fn call(args: &CallArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     save::check(&args.request.show)?;
@@ -163,8 +162,7 @@ async fn described(
     Ok(found.tools.into_iter().next())
 }
 
-/// Shows how a tool has changed, or its new definition if the old one was not kept, and asks for
-/// approval.
+/// Shows how a tool has changed, and asks for approval.
 async fn confirm(
     problem: &str,
     tool: &Tool,
@@ -174,15 +172,16 @@ async fn confirm(
     output.warning(problem);
     for change in &tool.changes {
         let style = if change.starts_with('-') { BAD } else { GOOD };
-        let change = clean_line(Untrusted::new(change), DESCRIPTION_CHARS);
+        let change = clean_line(Untrusted::new(change), usize::MAX);
         output.aside(&format!("  {style}{change}{style:#}"));
     }
     if tool.changes.is_empty() {
-        let description = tool.description.as_deref().unwrap_or("(no description)");
-        let description = clean_line(Untrusted::new(description), DESCRIPTION_CHARS);
-        output.note(&format!("new description: {description}"));
-        let schema = tool.input_schema.as_ref().map(ToString::to_string).unwrap_or_default();
-        output.note(&format!("new schema: {schema}"));
+        let (server, name) = (outside(&tool.server), outside(&tool.tool));
+        let words = "the change is too large to be shown here; the tool was not called";
+        return Err(CommandError::new(Exit::Denied, words).hint(format!(
+            "review the tool with `openclaw mcp tools {server} {name} --raw`, then approve it with \
+             `openclaw mcp call {server} {name} --approve`"
+        )));
     }
     if terminal.confirm("Approve the changed tool and call it?").await {
         return Ok(());

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::shell::with_own_servers;
 use crate::edge::Edge;
 use crate::exit::Exit;
-use crate::output::{BAD, FAINT, GOOD, Output, WARNING, plural, printable};
+use crate::output::{Output, plural, printable};
+use openclaw_terminal::style::{BAD, FAINT, GOOD, WARNING};
 
 /// The result of a connection test.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! `openclaw mcp connect`: adds the server at a URL, with a name derived from it.
 
 use openclaw_config::{Config, ServerName, Transport};
-use openclaw_gateway::free_name;
+use openclaw_gateway::mcp::free_name;
 use serde_json::json;
 
 use super::add::{Added, add_one};

@@ -11,7 +11,8 @@ use crate::commands::{LoadedConfig, find_agent, load_config, log_warnings};
 use crate::edge::Edge;
 use crate::error::CommandResult;
 use crate::exit::Exit;
-use crate::output::{FAINT, Output, STRONG, printable};
+use crate::output::{Output, printable};
+use openclaw_terminal::style::{FAINT, STRONG};
 
 pub(super) fn get(args: &GetArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let LoadedConfig { config, report, .. } = load_config(edge, output)?;

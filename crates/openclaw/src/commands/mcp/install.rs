@@ -10,7 +10,8 @@ use crate::commands::sessions::agree;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::{FAINT, GOOD, Output, printable};
+use crate::output::{Output, printable};
+use openclaw_terminal::style::{FAINT, GOOD};
 
 pub(super) fn install(args: &InstallArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let client = client(args.target.client);
@@ -76,7 +77,7 @@ fn file(
             .map_err(|error| CommandError::failed(error.to_string()).hint("use `--file FILE`"))?,
     };
     let ours = edge.paths()?.config;
-    let real = |path: &Path| dunce::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let real = |path: &Path| openclaw_files::canonical(path).unwrap_or_else(|_| path.to_owned());
     if real(&file) == real(&ours) {
         return Err(CommandError::usage(format!(
             "{} is the configuration of this program",

@@ -21,7 +21,8 @@ use crate::commands::link::Servers;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::output::{FAINT, Output, cut, printable};
+use crate::output::{Output, cut, printable};
+use openclaw_terminal::style::FAINT;
 
 /// The minimum width of a description; with less room, it is omitted.
 const LEAST_DESCRIPTION: usize = 12;

@@ -26,9 +26,10 @@ use crate::commands::link::look;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::fold::fold;
-use crate::output::{GOOD, Output, STRONG, printable};
+use crate::output::{Output, printable};
 use crate::prompt::say;
+use openclaw_terminal::style::{GOOD, STRONG};
+use openclaw_terminal::wrap::wrap;
 
 /// How often to ask whether the login is finished.
 const POLL: Duration = Duration::from_millis(400);
@@ -40,7 +41,7 @@ const TEXT_CHARS: usize = 300;
 const DOUBT_CHARS: usize = 800;
 /// The state of a login whose authorization server the user must confirm.
 const UNCONFIRMED: &str = "unconfirmed";
-const PASTE: &str = "Paste the code or the URL that the browser was redirected to, or wait: ";
+const PASTE: &str = "Paste the URL that the browser was redirected to, or wait: ";
 
 pub(super) fn login(args: &LoginArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let name = &args.name;
@@ -65,7 +66,7 @@ pub(super) fn login(args: &LoginArgs, edge: &Edge, output: &mut Output) -> Comma
     });
     if matches!(result, Err(CommandError::Interrupted)) && has_begun.get() {
         output.note(&format!(
-            "the login is not finished; `openclaw mcp login {name} --code CODE_OR_URL` can finish it \
+            "the login is not finished; `openclaw mcp login {name} --code URL` can finish it \
              for 15 minutes"
         ));
     }
@@ -131,7 +132,8 @@ impl Login<'_> {
         desktop: Option<BrowserEnvironment>,
     ) -> Result<AuthResult, CommandError> {
         let mut begun = self.begin(self.args.issuer.clone()).await?;
-        if begun.state == UNCONFIRMED {
+        // Each answer is about one thing; there may be several.
+        while begun.state == UNCONFIRMED {
             say(&format!("{}\n", folded(&format!("warning: {}", unconfirmed(&begun)))));
             if !terminal.confirm("Do you trust it?").await {
                 return Ok(begun);
@@ -225,7 +227,7 @@ fn introduction(
 fn folded(text: &str) -> String {
     let width = terminal_size::terminal_size_of(std::io::stderr());
     let width = width.map_or(80, |(width, _)| usize::from(width.0));
-    let lines = text.lines().map(|line| fold(&printable(line), width));
+    let lines = text.lines().map(|line| wrap(&printable(line), width));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -246,7 +248,7 @@ fn unattended(name: &str, url: &str, output: &mut Output) -> Exit {
     }
     output.note(&format!(
         "open this URL in a browser to log in to `{name}`, then run `openclaw mcp login {name} --code \
-         CODE_OR_URL` with the URL that it was redirected to, within 15 minutes"
+         URL` with the URL that it was redirected to, within 15 minutes"
     ));
     Exit::NeedsLogin
 }
@@ -286,8 +288,11 @@ fn conclude(
             Ok(Exit::Ok)
         }
         _ => {
+            let trouble = server.filter(|server| server.state == ServerState::NeedsAuth);
+            let hint = trouble.and_then(|server| server.last_error.as_ref()?.hint.clone());
+            let again = || format!("run `openclaw mcp login {name}` to try again");
             let error = CommandError::new(Exit::NeedsLogin, format!("cannot log in to `{name}`"))
-                .hint(format!("run `openclaw mcp login {name}` to try again"));
+                .hint(hint.unwrap_or_else(again));
             Err(match &result.message {
                 Some(message) => error.cause(clean(message)),
                 // The authorization server has issued one.

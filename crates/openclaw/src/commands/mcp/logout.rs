@@ -8,7 +8,8 @@ use crate::cli::LogoutArgs;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::output::{GOOD, Output, printable};
+use crate::output::{Output, printable};
+use openclaw_terminal::style::GOOD;
 
 pub(super) fn logout(args: &LogoutArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let name = &args.name;

@@ -11,12 +11,12 @@ use serde_json::json;
 
 use super::shell::{servers_of, with_shell};
 use crate::cli::{ContextArgs, LogsArgs};
-use crate::commands::link::state_files;
 use crate::commands::{LoadedConfig, load_config};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{Output, printable};
+use crate::state_files;
 
 /// The interval of polling for new lines.
 const EVERY: Duration = Duration::from_millis(200);

@@ -10,7 +10,8 @@ use crate::cli::RefreshArgs;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::output::{BAD, FAINT, GOOD, Output, plural, printable};
+use crate::output::{Output, plural, printable};
+use openclaw_terminal::style::{BAD, FAINT, GOOD};
 
 /// The maximum length of a tool's name.
 const NAME_CHARS: usize = 64;

@@ -9,7 +9,8 @@ use crate::commands::link::with_running;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::output::{BAD, FAINT, GOOD, Output, printable};
+use crate::output::{Output, printable};
+use openclaw_terminal::style::{BAD, FAINT, GOOD};
 
 pub(super) fn reload(args: &ReloadArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let exit = with_running(edge, output, async |surface, output| {

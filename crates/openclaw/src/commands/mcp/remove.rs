@@ -7,11 +7,12 @@ use serde_json::json;
 use super::add::warn_about_scope;
 use super::{place_of, write};
 use crate::cli::NameArgs;
-use crate::commands::link::state_files;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::output::{FAINT, Output};
+use crate::output::Output;
+use crate::state_files;
+use openclaw_terminal::style::FAINT;
 
 pub(super) fn remove(args: &NameArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let name = args.name.as_str();

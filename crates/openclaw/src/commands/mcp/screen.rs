@@ -16,7 +16,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::commands::link::look;
-use crate::output::{BAD, FAINT, GOOD, STRONG, WARNING, colour_wanted, cut, plural, printable};
+use crate::output::{colour_wanted, cut, plural, printable};
+use openclaw_terminal::style::{BAD, FAINT, GOOD, STRONG, WARNING};
 
 /// How long to wait before anything is shown.
 const QUIET: Duration = Duration::from_millis(300);

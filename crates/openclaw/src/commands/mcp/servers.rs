@@ -1,10 +1,12 @@
 //! `openclaw mcp servers`: starts all servers, and shows their state.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
-use openclaw_gateway::mcp::{ListStyle, server_list};
+use openclaw_content::{Untrusted, clean_line, wrap_words};
+use openclaw_gateway::mcp::ServerEntry;
 use openclaw_mcp::server::StartMode;
-use openclaw_mcp::server::status::{AuthKind, ServerStatus};
+use openclaw_mcp::server::status::{AuthKind, ServerState, ServerStatus};
 use openclaw_protocol::mcp::{GrantInfo, ServersParams, ServersResult};
 use openclaw_protocol::rpc;
 use serde_json::json;
@@ -16,7 +18,19 @@ use crate::commands::link::{Servers, missing_servers};
 use crate::edge::Edge;
 use crate::error::CommandResult;
 use crate::exit::Exit;
-use crate::output::{BAD, FAINT, GOOD, Output, STRONG, WARNING};
+use crate::output::Output;
+use openclaw_terminal::style::{BAD, FAINT, GOOD, STRONG, WARNING};
+
+/// The least and the greatest width of the column of names.
+const NAME_COLUMN: (usize, usize) = (14, 30);
+/// In a narrower list, names have lines of their own.
+const NARROW: usize = 76;
+/// How far the rest is indented then.
+const INDENT: usize = 2;
+/// The width of most entries beside their name.
+const ENTRY: usize = 60;
+/// The longest rule.
+const RULE: usize = 72;
 
 pub(super) fn servers(args: &ServersArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let servers = Servers { start: StartMode::Eager, ..servers_of(&args.context, edge) };
@@ -66,10 +80,53 @@ fn tell(
     }
 }
 
-/// Shows servers with their state.
+/// Shows servers with their state, and the last error of those that have one.
 pub(crate) fn show(statuses: &[ServerStatus], output: &mut Output) {
     let width = usize::from(output.width());
-    let (strong, faint, good, warning, bad) = (STRONG, FAINT, GOOD, WARNING, BAD);
-    let style = ListStyle { width, strong, faint, good, warning, bad };
-    output.laid_out(&server_list(statuses, &style));
+    let rule = "─".repeat(RULE.min(width));
+    let (least, most) = NAME_COLUMN;
+    let longest = statuses.iter().map(|status| status.name.chars().count()).max().unwrap_or(0);
+    let column = match width {
+        ..NARROW => INDENT,
+        width => longest.clamp(least, most.min(width.saturating_sub(ENTRY)).max(least)) + 2,
+    };
+    let entries = statuses.iter().map(|status| entry(&ServerEntry::new(status), column, width));
+    let entries = entries.collect::<Vec<_>>().join("\n\n");
+    output.laid_out(&format!(
+        "{STRONG}MCP Servers ({} configured){STRONG:#}\n{FAINT}{rule}{FAINT:#}\n{entries}\n{FAINT}{rule}{FAINT:#}",
+        statuses.len(),
+    ));
+}
+
+fn entry(server: &ServerEntry, column: usize, width: usize) -> String {
+    let room = width.saturating_sub(column + 3).max(20);
+    let (name, target) = (&server.name, clean(&server.target, room));
+    // Names are never truncated: users type them.
+    let is_beside = name.chars().count() + 2 <= column && !target.is_empty();
+    let mut text = match is_beside {
+        true => format!("  {STRONG}{name:column$}{STRONG:#}{target}"),
+        false if target.is_empty() => format!("  {STRONG}{name}{STRONG:#}"),
+        false => format!("  {STRONG}{name}{STRONG:#}\n  {:column$}{target}", ""),
+    };
+    let color = match server.state {
+        ServerState::Ready => GOOD,
+        ServerState::Disabled | ServerState::Idle | ServerState::Connecting => FAINT,
+        ServerState::Restarting => WARNING,
+        _ => BAD,
+    };
+    let room_for_state = room.saturating_sub("Status: ".len());
+    let state = clean(&server.state_text, room_for_state);
+    let details = server.details(room_for_state.saturating_sub(state.chars().count()));
+    let _ = write!(text, "\n  {:column$}Status: {color}{state}{color:#}{details}", "");
+    for (mark, part) in &server.error {
+        for (at, line) in wrap_words(part, room.saturating_sub(2)).iter().enumerate() {
+            let mark = if at == 0 { mark } else { " " };
+            let _ = write!(text, "\n  {:column$}{BAD}{mark}{BAD:#} {line}", "");
+        }
+    }
+    text
+}
+
+fn clean(text: &str, most: usize) -> String {
+    clean_line(Untrusted::new(text), most)
 }

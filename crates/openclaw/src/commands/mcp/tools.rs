@@ -14,7 +14,8 @@ use crate::cli::ToolsArgs;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::output::{BAD, Column, FAINT, Output, STRONG, cut, fit, plural, printable};
+use crate::output::{Column, Output, cut, fit, plural, printable};
+use openclaw_terminal::style::{BAD, FAINT, STRONG};
 
 /// The name, which is rarely truncated, and the description.
 const COLUMNS: [Column; 2] = [Column { widths: [64, 64], cut }, Column { widths: [10, 10], cut }];

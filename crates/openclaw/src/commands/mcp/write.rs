@@ -12,7 +12,8 @@ use super::remove::not_found;
 use crate::commands::link::reload_running;
 use crate::edge::Edge;
 use crate::error::CommandError;
-use crate::output::{FAINT, GOOD, Output};
+use crate::output::Output;
+use openclaw_terminal::style::{FAINT, GOOD};
 
 /// How long to wait for another command that changes the file.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -20,9 +20,10 @@ use crate::cli::{SessionsArgs, SessionsCommand};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::output::{GOOD, Output, plural, printable};
+use crate::output::{Output, plural, printable};
 use crate::prompt::OpenQuestion;
 use crate::typed_ahead;
+use openclaw_terminal::style::GOOD;
 
 pub(crate) use list::{latest, rows, title, when};
 

@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 use super::ago;
 use super::list::updated;
 use crate::commands::talk::{CallFormatter, ShownCall, ShownMessage, ShownPart};
-use crate::output::{FAINT, HINT, Output, STRONG, plural};
+use crate::output::{Output, plural};
+use openclaw_terminal::style::{FAINT, HINT, STRONG};
 
 /// The maximum length of a key, a role or a type.
 const LINE_CHARS: usize = 200;

@@ -5,9 +5,9 @@ use std::path::Path;
 use openclaw_oauth::store::{GrantStore as _, KeyPlace};
 
 use crate::commands::check::Check;
-use crate::commands::link::state_files;
 use crate::edge::Edge;
 use crate::output::plural;
+use crate::state_files;
 
 /// Checks that all logins can be read.
 pub(super) async fn checks(state: &Path, edge: &Edge) -> Vec<Check> {

@@ -109,7 +109,8 @@ fn gateway(gateway_state: &GatewayState, paths: &Paths) -> SubjectChecks {
                 );
                 checks.push(Check::bad(words, Some(advice.to_owned())));
             }
-            let whole = |path: &Path| dunce::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+            let whole =
+                |path: &Path| openclaw_files::canonical(path).unwrap_or_else(|_| path.to_owned());
             let theirs = gateway.config.as_deref().map(Path::new);
             if let Some(theirs) = theirs.filter(|theirs| whole(theirs) != whole(&paths.config)) {
                 let words = format!(

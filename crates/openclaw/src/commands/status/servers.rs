@@ -11,7 +11,7 @@ use openclaw_mcp::store::memory::Memory;
 
 use crate::commands::check::Check;
 use crate::commands::gateway::{GatewayState, duration_words};
-use crate::commands::link::state_files;
+use crate::state_files;
 
 pub(super) fn checks(config: &Config, gateway_state: &GatewayState, state: &Path) -> Vec<Check> {
     let mut checks = match gateway_state {

@@ -10,8 +10,8 @@ use openclaw_protocol::{ErrorCode, RequestError, Surface, rpc};
 
 use super::sampling::SamplingArguments;
 use crate::commands::link::look;
-use crate::fold::fold_and_break;
-use crate::output::{BAD, FAINT, GOOD, STRONG, WARNING};
+use openclaw_terminal::style::{BAD, FAINT, GOOD, STRONG, WARNING};
+use openclaw_terminal::wrap::wrap_and_break;
 
 /// The maximum lengths of a tool's name and of a title or description.
 const NAME_CHARS: usize = 80;
@@ -107,8 +107,8 @@ impl<'a> ApprovalPrompt<'a> {
         }
         for change in &self.approval.changes {
             let style = if change.starts_with('-') { BAD } else { GOOD };
-            let change = format!("  {}", line(change, CRITICAL_CHARS));
-            for part in fold_and_break(&change, usize::from(self.width)).lines() {
+            let change = format!("  {}", line(change, usize::MAX));
+            for part in wrap_and_break(&change, usize::from(self.width)).lines() {
                 let text = part.trim_start();
                 let indent = " ".repeat(part.len() - text.len());
                 lines.push(format!("{indent}{style}{text}{style:#}"));

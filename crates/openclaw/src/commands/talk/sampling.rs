@@ -4,7 +4,7 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::approvals::Approval;
 use serde::Deserialize;
 
-use crate::output::{FAINT, STRONG, WARNING};
+use openclaw_terminal::style::{FAINT, STRONG, WARNING};
 
 /// The maximum length of a name.
 const NAME_CHARS: usize = 80;

@@ -10,9 +10,10 @@ use tokio::time::sleep;
 use super::answer::{TurnOutcome, TurnStatus};
 use super::call::{ResultLines, ShownCall, cut_result};
 use super::parts::ShownPart;
-use crate::markdown::{Markdown, wrap_plain};
-use crate::output::{BAD, FAINT, Output, STRONG, WARNING, plural, printable, said};
-use crate::pictures::Pictures;
+use crate::output::{Output, plural, printable, said};
+use openclaw_terminal::markdown::{Markdown, wrap_plain};
+use openclaw_terminal::pictures::Pictures;
+use openclaw_terminal::style::{BAD, FAINT, STRONG, WARNING};
 
 /// The maximum length of a notice.
 const NOTICE_CHARS: usize = 400;

@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 use super::frame;
 use super::numbers::Window;
 use crate::edge::has_utf8;
-use crate::glyphs::ascii_columns;
 use crate::output::{Output, colour_wanted};
+use openclaw_terminal::ascii::ascii_columns;
 
 /// The other screen, without a cursor; and back.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";

@@ -6,8 +6,9 @@ use anstyle::Style;
 
 use super::numbers::{UsageRow, Window};
 use crate::commands::gateway::duration_words;
-use crate::fold::columns;
-use crate::output::{BAD, FAINT, GOOD, STRONG, WARNING, plural, printable};
+use crate::output::{plural, printable};
+use openclaw_terminal::style::{BAD, FAINT, GOOD, STRONG, WARNING};
+use openclaw_terminal::wrap::columns;
 
 /// Columns of the numbers, right of the two names.
 const NUMBERS: usize = 45;

@@ -1,11 +1,12 @@
 //! Checks the program and the folder of a local server.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use openclaw_config::StdioServer;
 use openclaw_mcp_client::process::missing_interpreter;
 use openclaw_process::program::{ProgramLookup, check_arguments};
-use openclaw_secrets::Environment;
+use openclaw_secrets::{Environment, SecretTemplate};
 
 use crate::commands::check::Check;
 
@@ -23,34 +24,64 @@ pub(super) fn checks(server: &StdioServer, environment: &Environment) -> Vec<Che
     }
     let command = server.command.as_str();
     let folder = server.cwd.as_deref();
+    let variables = ServerVariables::of(server, environment);
     if is_path(command) {
         let path = folder.unwrap_or(Path::new("")).join(command);
-        let path = on_windows(command, folder, environment).unwrap_or(path);
+        let path = on_windows(command, folder, &variables).unwrap_or(path);
         checks.push(program_at(&path, folder));
-    } else if !server.env.contains_key("PATH") {
-        checks.push(program_on_path(command, folder, environment));
+    } else if !variables.is_secret("PATH", cfg!(windows)) {
+        checks.push(program_on_path(command, folder, &variables));
     }
-    checks.extend(unsafe_arguments(server, environment));
+    checks.extend(unsafe_arguments(server, &variables));
     checks
 }
 
+/// The variables that a server is started with; `None` for the value of a secret.
+struct ServerVariables(BTreeMap<String, Option<String>>);
+
+impl ServerVariables {
+    fn of(server: &StdioServer, environment: &Environment) -> Self {
+        let inherited = environment.for_child(server.inherit_env.iter().map(String::as_str));
+        let inherited = inherited.into_iter().map(|(name, value)| (name, Some(value)));
+        let value = |template: &SecretTemplate| {
+            template.fill(|_| Err(())).ok().map(|value| value.expose().to_owned())
+        };
+        let own = server.env.iter().map(|(name, template)| (name.clone(), value(template)));
+        Self(inherited.chain(own).collect())
+    }
+
+    /// The value that the process finds: Windows ignores the case of names, and keeps the last of several.
+    fn find(&self, name: &str, ignores_case: bool) -> Option<&Option<String>> {
+        match ignores_case {
+            true => self.0.iter().rfind(|(it, _)| it.eq_ignore_ascii_case(name)).map(|(_, it)| it),
+            false => self.0.get(name),
+        }
+    }
+
+    fn is_secret(&self, name: &str, ignores_case: bool) -> bool {
+        matches!(self.find(name, ignores_case), Some(None))
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.find(name, cfg!(windows))?.as_deref()
+    }
+}
+
 /// Reports arguments that cannot be passed to a batch file, which `npx` is on Windows.
-fn unsafe_arguments(server: &StdioServer, environment: &Environment) -> Option<Check> {
+fn unsafe_arguments(server: &StdioServer, variables: &ServerVariables) -> Option<Check> {
     let arguments: Vec<&str> = server.args.iter().collect();
-    let program = on_windows(server.command.as_str(), server.cwd.as_deref(), environment)?;
+    let program = on_windows(server.command.as_str(), server.cwd.as_deref(), variables)?;
     let error = check_arguments(&program.to_string_lossy(), &arguments).err()?;
     let advice = "pass it in `env`, or set `command` to the program that the batch file runs";
     Some(Check::bad(error.to_string(), Some(advice.to_owned())))
 }
 
 /// Returns the file that a name means on Windows; `None` on other systems.
-fn on_windows(command: &str, cwd: Option<&Path>, environment: &Environment) -> Option<PathBuf> {
+fn on_windows(command: &str, cwd: Option<&Path>, variables: &ServerVariables) -> Option<PathBuf> {
     if !cfg!(windows) {
         return None;
     }
-    let variables = environment.for_child([]);
-    let variable = |name: &str| variables.get(name).map(String::as_str);
-    let (path, extensions) = (variable("PATH"), variable("PATHEXT"));
+    let (path, extensions) = (variables.get("PATH"), variables.get("PATHEXT"));
     ProgramLookup { path, extensions, folder: cwd }.find(command).ok()
 }
 
@@ -106,11 +137,10 @@ fn found(path: &Path, cwd: Option<&Path>) -> Check {
 }
 
 /// Searches the PATH.
-fn program_on_path(command: &str, cwd: Option<&Path>, environment: &Environment) -> Check {
-    let path = environment.for_child([]).remove("PATH").unwrap_or_default();
+fn program_on_path(command: &str, cwd: Option<&Path>, variables: &ServerVariables) -> Check {
     let program = match cfg!(windows) {
-        true => on_windows(command, cwd, environment),
-        false => std::env::split_paths(&path)
+        true => on_windows(command, cwd, variables),
+        false => std::env::split_paths(variables.get("PATH").unwrap_or_default())
             .map(|folder: PathBuf| folder.join(command))
             .find(|path| path.is_file() && is_executable(path)),
     };
@@ -149,6 +179,24 @@ fn is_executable(_: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_is_looked_up_with_the_variables_that_it_gets() {
+        let variables = |list: &[(&str, Option<&str>)]| {
+            let all = list.iter().map(|(name, it)| ((*name).to_owned(), it.map(str::to_owned)));
+            ServerVariables(all.collect())
+        };
+        let found = |list: &[(&str, Option<&str>)], ignores_case: bool| {
+            variables(list).find("PATH", ignores_case).cloned()
+        };
+        let both = [("PATH", Some("the baseline")), ("Path", Some("its own"))];
+        assert_eq!(found(&both, true), Some(Some("its own".to_owned())), "as Windows does");
+        assert_eq!(found(&both, false), Some(Some("the baseline".to_owned())));
+        assert_eq!(found(&[("path", Some("x"))], true), Some(Some("x".to_owned())));
+        assert_eq!(found(&[("path", Some("x"))], false), None);
+        let secret = variables(&[("PATH", Some("x")), ("Path", None)]);
+        assert!(secret.is_secret("PATH", true) && !secret.is_secret("PATH", false));
+    }
 
     #[test]
     fn words_are_quoted_for_a_shell() {

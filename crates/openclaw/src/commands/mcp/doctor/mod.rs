@@ -21,12 +21,12 @@ use serde_json::{Value, json};
 use super::shell::{OwnServers, with_own_servers};
 use crate::cli::DoctorArgs;
 use crate::commands::check::{Check, SubjectChecks, Verdict, is_well};
-use crate::commands::link::state_files;
 use crate::commands::{LoadedConfig, find_agent, load_config, log_warnings};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{Output, plural};
+use crate::state_files;
 
 /// The maximum length of a server's version or name.
 const PROGRAM_CHARS: usize = 120;

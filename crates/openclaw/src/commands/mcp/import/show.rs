@@ -8,7 +8,8 @@ use openclaw_content::wrap_words;
 use serde_json::{Map, Value, json};
 
 use super::Candidate;
-use crate::output::{Column, FAINT, Output, cut, fit, printable};
+use crate::output::{Column, Output, cut, fit, printable};
+use openclaw_terminal::style::FAINT;
 
 /// Number, program, name, transport, target, standing.
 const COLUMNS: [Column; 6] = [
