@@ -43,7 +43,5 @@ fn every_crate_uses_what_the_table_says() {
 fn dependencies(manifest: &str) -> BTreeSet<&str> {
     let lines = manifest.lines().skip_while(|line| *line != "[dependencies]").skip(1);
     let lines = lines.take_while(|line| !line.starts_with('['));
-    lines
-        .filter_map(|line| line.strip_prefix("openclaw-")?.split(['.', ' ', '=']).next())
-        .collect()
+    lines.filter_map(|line| line.strip_prefix("openclaw-")?.split(['.', ' ', '=']).next()).collect()
 }

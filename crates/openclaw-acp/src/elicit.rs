@@ -10,9 +10,7 @@ use agent_client_protocol::v1::schema::{
 };
 use futures_util::future::BoxFuture;
 use openclaw_content::{Untrusted, clean_line, printable};
-use openclaw_mcp::connection::client::{
-    ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor,
-};
+use openclaw_mcp_client::host::{ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor};
 use openclaw_protocol::mcp::elicitation::{Action, Elicitation, QuestionKind, RespondParams};
 use openclaw_protocol::rpc;
 use openclaw_tools::schema::Validator;

@@ -3,7 +3,7 @@
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use openclaw_mcp::connection::client::{
+use openclaw_mcp_client::host::{
     ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor, Sampler, SamplingRequest,
 };
 use serde_json::{Map, Value, json};

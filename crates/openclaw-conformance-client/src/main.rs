@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::{LoadEnvironment, load_text};
-use openclaw_mcp::connection::client::Host;
-use openclaw_mcp::connection::remote::AuthContext;
 use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::dial::DialContext;
+use openclaw_mcp_client::connection::remote::AuthContext;
+use openclaw_mcp_client::host::Host;
 use openclaw_oauth::login::LoginPrompt;
 use openclaw_oauth::refresh::Renewals;
 use openclaw_oauth::store::{FileStore, KeyOptions};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::inventory::listing::SkillFiles;
+use openclaw_mcp_client::listing::SkillFiles;
 use openclaw_tools::{CallContext, ToolOutcome};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

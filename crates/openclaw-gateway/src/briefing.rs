@@ -7,8 +7,8 @@ use openclaw_config::AgentConfig;
 use openclaw_content::{Source, Text, Untrusted, clean_line, label};
 use openclaw_mcp::call::library::ServerEntry;
 use openclaw_mcp::fleet::Fleet;
-use openclaw_mcp::inventory::listing::ListedSkill;
 use openclaw_mcp::server::status::ServerStatus;
+use openclaw_mcp_client::listing::ListedSkill;
 
 use crate::agents::AgentRuntime;
 use crate::resource_cache::ResourceCache;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_mcp::connection::client::{
+use openclaw_mcp_client::host::{
     ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor, PATIENCE,
 };
 use openclaw_protocol::approvals::ResolvedReason;
@@ -212,7 +212,7 @@ mod tests {
     use std::net::{Ipv4Addr, SocketAddr};
 
     use futures_util::FutureExt as _;
-    use openclaw_mcp::connection::client::CallInProgress;
+    use openclaw_mcp_client::host::CallInProgress;
     use openclaw_protocol::connect::{ClientInfo, caps};
     use serde_json::json;
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use openclaw_mcp::process::guard::Guard;
 use openclaw_metrics::Metrics;
+use openclaw_process::Guard;
 use openclaw_secrets::{Environment, Resolver};
 use openclaw_tools::native;
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
 use openclaw_config::{ApprovalFallback, HubApprovals, SamplingRule};
-use openclaw_mcp::connection::client::{
+use openclaw_mcp_client::host::{
     ElicitationAnswer, ElicitationRequest, Elicitor, Sampler, SamplingRequest,
 };
 use openclaw_mcp_server::hub::Agents as HubAgents;

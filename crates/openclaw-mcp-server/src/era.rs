@@ -4,7 +4,7 @@
 #![expect(deprecated, reason = "older clients still subscribe to resources and set the log level")]
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::connection::era::Era;
+use openclaw_mcp_client::connection::era::Era;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ClientRequest,
     CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode,

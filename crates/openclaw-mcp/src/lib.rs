@@ -1,16 +1,15 @@
 //! Exposes a fleet of MCP servers as tools, resources and prompts.
 //!
-//! From the top down: a [`fleet`] holds the servers of all agents and each agent's view of them. A
-//! [`server`] is kept alive by its supervisor; its tools, resources and prompts are its
-//! [`inventory`]. A [`connection`] runs over the pipes of a [`process`] or over HTTP, using the
-//! framing in [`wire`]. A [`call`] is one tool call, one resource read or one prompt. State that
-//! outlives the program is in a [`store`].
+//! From the top down, where nothing uses what is above it: a [`fleet`] holds the servers of all agents
+//! and each agent's view of them. A [`call`] is one tool call, one resource read or one prompt; it uses
+//! an entry of an agent's [`catalogue`] and the [`services`] of all calls. A [`server`] is kept alive by
+//! its supervisor. State that outlives the program is in a [`store`]. What a server offers is its
+//! [`inventory`]. One connection to a server is `openclaw-mcp-client`.
 
 pub mod call;
-pub mod connection;
+pub mod catalogue;
 pub mod fleet;
 pub mod inventory;
-pub mod process;
 pub mod server;
+pub mod services;
 pub mod store;
-pub mod wire;

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use openclaw_backoff::Jitter;
 use openclaw_mcp::server::backoff::{Backoff, RestartLimit};
-use openclaw_mcp::server::log::ServerLog;
 use openclaw_mcp::server::status::ServerState;
 use openclaw_mcp::server::supervisor::{
     Dial, DialError, Live, ServerError, ServerSnapshot, StateChange, Supervisor,
 };
+use openclaw_mcp_client::log::ServerLog;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 

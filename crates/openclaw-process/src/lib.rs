@@ -19,4 +19,4 @@ mod snapshot;
 mod tree;
 
 pub use guard::{Guard, GuardCommand, Planned, ProcessFamily, Strays};
-pub use tree::{Isolation, ProcessTree};
+pub use tree::{Isolation, ProcessTree, exit_words};

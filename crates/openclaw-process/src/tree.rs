@@ -18,6 +18,16 @@ pub enum Isolation {
     Session,
 }
 
+/// Describes an exit status, to follow the name of the process: "exited with status 1".
+pub fn exit_words(status: ExitStatus) -> String {
+    let shown = status.to_string();
+    match (status.code(), shown.strip_prefix("signal: ")) {
+        (Some(code), _) => format!("exited with status {code}"),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => format!("exited ({shown})"),
+    }
+}
+
 /// A running process and its descendants. Dropping it kills them.
 #[derive(Debug)]
 pub struct ProcessTree {

@@ -1,5 +1,5 @@
 //! The stdio server: faults that a client would not notice if they were missing, and what a client must
-//! send. The rest is tested by the client, `openclaw-mcp`.
+//! send. The rest is tested by the client, `openclaw-mcp-client`.
 
 use std::time::Duration;
 

@@ -10,11 +10,11 @@ use openclaw_config::install::{InstallError, McpClient};
 use openclaw_config::{
     Config, LoadEnvironment, Loaded, NoHome, PROGRAM_VARIABLE, Paths, url_credentials,
 };
-use openclaw_mcp::process::guard::GuardCommand;
-use openclaw_mcp::process::launch::STARTED_FROM;
+use openclaw_mcp_client::process::launch::STARTED_FROM;
 use openclaw_mcp_server::PdfReader;
 use openclaw_oauth::browser::BrowserEnvironment;
 use openclaw_oauth::store::KeyOptions;
+use openclaw_process::GuardCommand;
 use openclaw_secrets::{Environment, Redactor, Resolver, SecretString};
 use openclaw_trace::Tracer;
 

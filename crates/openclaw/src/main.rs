@@ -45,7 +45,7 @@ static MEMORY: cap::Cap<std::alloc::System> = cap::Cap::new(std::alloc::System, 
 fn main() -> std::process::ExitCode {
     // Checked first: a guard is started for every process with servers, and needs nothing else.
     if std::env::args_os().nth(1).is_some_and(|first| first == edge::GUARD_ARGUMENT) {
-        openclaw_mcp::process::guard::run();
+        openclaw_process::guard::run();
         return Exit::Ok.into();
     }
     if std::env::args_os().nth(1).is_some_and(|first| first == edge::PDF_ARGUMENT) {

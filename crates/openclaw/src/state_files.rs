@@ -4,10 +4,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use openclaw_mcp::call::bridge::CallServices;
-use openclaw_mcp::call::spill::{Spill, SpillLimits};
 use openclaw_mcp::server::StorageFolders;
+use openclaw_mcp::services::CallServices;
 use openclaw_mcp::store::pins::Pins;
+use openclaw_mcp::store::spill::{Spill, SpillLimits};
 use openclaw_oauth::store::{FileStore, KeyOptions};
 use openclaw_secrets::Redactor;
 use openclaw_tools::audit::{Audit, AuditOptions};

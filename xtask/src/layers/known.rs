@@ -1,6 +1,3 @@
 //! The cycles that are known. New ones are not added.
 
-pub(super) const CYCLES: &[(&str, &[&str])] = &[(
-    "openclaw-mcp",
-    &["call", "connection", "fleet", "inventory", "process", "server", "store", "wire"],
-)];
+pub(super) const CYCLES: &[(&str, &[&str])] = &[];

@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use openclaw_config::{Config, OAuthSettings, ServerConfig, ServerName, ToolNaming, Transport};
-use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::call::library::PromptCommand;
-use openclaw_mcp::call::resource_tool;
-use openclaw_mcp::connection::client::{Elicitor, Host};
+use openclaw_mcp::catalogue::naming::RESOURCE_TOOL;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::dial::DialContext;
+use openclaw_mcp::services::CallServices;
+use openclaw_mcp_client::host::{Elicitor, Host};
 use openclaw_tools::{CallContext, CallOptions, Content, ProgressWatcher, ToolSource as _};
 use openclaw_trace::SpanContext;
 use serde_json::value::RawValue;
@@ -243,7 +243,7 @@ fn mcp_block(part: &Content) -> Value {
 
 /// Returns the name of a tool that the gateway sees.
 fn lent_name(own: &str) -> &str {
-    if own == resource_tool::NAME { RESOURCES } else { own }
+    if own == RESOURCE_TOOL { RESOURCES } else { own }
 }
 
 /// Lists the first few names.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::catalogue::CatalogueTool;
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::fleet::catalogue::CatalogueTool;
 use openclaw_mcp::inventory::LeftOut;
 
 use super::gather::{WaitFor, gather, ready};

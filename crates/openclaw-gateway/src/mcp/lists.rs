@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::catalogue::CatalogueTool;
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::fleet::catalogue::CatalogueTool;
 use openclaw_mcp::inventory::describe;
-use openclaw_mcp::inventory::listing::ListedTool;
 use openclaw_mcp::server::Server;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
+use openclaw_mcp_client::listing::ListedTool;
 use openclaw_protocol::mcp::{
     DefinitionRest, Effect, LeftOut, PromptsResult, ResourcesResult, ServersResult, Tool,
     ToolsResult,

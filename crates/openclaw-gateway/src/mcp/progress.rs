@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use openclaw_mcp::wire::Progress;
+use openclaw_mcp_client::wire::Progress;
 use openclaw_protocol::mcp::ProgressEvent;
 use openclaw_protocol::names;
 use tokio::sync::watch;

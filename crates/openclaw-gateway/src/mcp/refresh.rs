@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use openclaw_mcp::inventory::Inventory;
-use openclaw_mcp::inventory::listing::ListedTool;
 use openclaw_mcp::server::{Server, Unavailable};
+use openclaw_mcp_client::listing::ListedTool;
 use openclaw_protocol::mcp::Refreshed;
 
 use super::problem::{Problem, ProblemKind};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use openclaw_config::AgentId;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
-use openclaw_mcp::wire::ProgressWatcher;
+use openclaw_mcp_client::wire::ProgressWatcher;
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::mcp::{
     AuthAction, AuthParams, AuthResult, CallParams, CompleteParams, CompleteResult, ConnectParams,

@@ -1,7 +1,7 @@
 //! Methods for the agents' tools and for client tools.
 
 use openclaw_agent::{SEARCH_TOOL, did_you_mean};
-use openclaw_mcp::call::resource_tool;
+use openclaw_mcp::catalogue::naming::RESOURCE_TOOL;
 use openclaw_protocol::sessions::{SetExtraToolsParams, SetExtraToolsResult};
 use openclaw_protocol::tools::{
     CatalogParams, CatalogResult, EffectiveGroup, EffectiveParams, EffectiveResult, EffectiveTool,
@@ -24,7 +24,7 @@ use crate::mcp::{MANAGE_TOOL, MAX_TOKEN, with_progress};
 use crate::sessions::text_part;
 
 /// Names of built-in tools that may not always be present.
-const OWN: [&str; 3] = [SEARCH_TOOL, MANAGE_TOOL, resource_tool::NAME];
+const OWN: [&str; 3] = [SEARCH_TOOL, MANAGE_TOOL, RESOURCE_TOOL];
 
 pub(super) async fn set_extra(
     context: &RequestContext<'_>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use openclaw_config::{SamplingRule, SamplingSettings, Transport};
-use openclaw_mcp::connection::client::SamplingRequest;
+use openclaw_mcp_client::host::SamplingRequest;
 
 use crate::agents::{AgentRuntime, Agents};
 

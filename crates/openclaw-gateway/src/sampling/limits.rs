@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use openclaw_mcp::server::limiter::Limiter;
+use openclaw_mcp_client::limiter::Limiter;
 use parking_lot::Mutex;
 
 use super::context::SamplingContext;

@@ -20,7 +20,7 @@ use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
 use openclaw_config::SamplingRule;
-use openclaw_mcp::connection::client::{Sampler, SamplingRequest};
+use openclaw_mcp_client::host::{Sampler, SamplingRequest};
 use openclaw_tools::audit::Audit;
 use serde_json::Value;
 

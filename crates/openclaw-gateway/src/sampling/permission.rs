@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line, excerpt};
-use openclaw_mcp::connection::client::PATIENCE;
+use openclaw_mcp_client::host::PATIENCE;
 use openclaw_protocol::approvals::{AlwaysChoice, Approval, ApprovalKind, Decision, Severity};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};

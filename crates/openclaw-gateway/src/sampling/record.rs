@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use openclaw_mcp::connection::client::SamplingRequest;
+use openclaw_mcp_client::host::SamplingRequest;
 use openclaw_tools::audit::{Audit, AuditOutcome, CallRecord};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};

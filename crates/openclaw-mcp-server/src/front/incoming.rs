@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use openclaw_budget::tree_bytes;
 use openclaw_config::LogLevel;
-use openclaw_mcp::connection::era::Era;
-use openclaw_mcp::inventory::listing::app;
+use openclaw_mcp_client::connection::era::Era;
+use openclaw_mcp_client::listing::app;
 use openclaw_trace::{BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE};
 use rmcp::model::TASKS_EXTENSION_ID;
 use serde::{Deserialize, Deserializer, Serialize};

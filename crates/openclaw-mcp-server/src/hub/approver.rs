@@ -7,8 +7,8 @@
 
 use futures_util::future::BoxFuture;
 use openclaw_content::{QuestionText, QuestionTooLong, Untrusted, clean_line};
-use openclaw_mcp::connection::client::PATIENCE;
 use openclaw_mcp::inventory::describe::without_server;
+use openclaw_mcp_client::host::PATIENCE;
 use openclaw_protocol::Scope;
 use openclaw_tools::{ApprovalAnswer, ApprovalExtent, ApprovalReason, ApprovalRequest, Approver};
 use tokio::time::timeout;

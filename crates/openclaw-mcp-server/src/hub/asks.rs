@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use futures_util::future::BoxFuture;
 use openclaw_content::clean_json;
-use openclaw_mcp::connection::client::{
+use openclaw_mcp::fleet::Fleet;
+use openclaw_mcp_client::host::{
     CallInProgress, Downstream, ElicitationAnswer, ElicitationRequest, SamplingRequest,
 };
-use openclaw_mcp::fleet::Fleet;
 use openclaw_tools::{OutcomeDetails, RawReply, ToolOutcome};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -390,7 +390,7 @@ impl Downstream for Asks {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt as _;
-    use openclaw_mcp::connection::client::ElicitationKind;
+    use openclaw_mcp_client::host::ElicitationKind;
 
     use super::*;
     use crate::front::events::{CallEvent, CallEvents, ReplyingTask};

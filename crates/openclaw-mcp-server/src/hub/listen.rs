@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use openclaw_mcp::call::library::ServerEntry;
-use openclaw_mcp::fleet::catalogue::CatalogueTool;
-use openclaw_mcp::inventory::listing::{ListedResource, ListedTemplate};
+use openclaw_mcp::catalogue::CatalogueTool;
+use openclaw_mcp_client::listing::{ListedResource, ListedTemplate};
 use rmcp::service::SubscriptionContext;
 use serde_json::Value;
 use tokio::sync::broadcast::Receiver;
@@ -50,7 +50,7 @@ struct Lists {
     tools: Vec<(String, Arc<CatalogueTool>)>,
     resources: Vec<ServerEntry<ListedResource>>,
     templates: Vec<ServerEntry<ListedTemplate>>,
-    prompts: Vec<(String, openclaw_mcp::inventory::listing::ListedPrompt)>,
+    prompts: Vec<(String, openclaw_mcp_client::listing::ListedPrompt)>,
 }
 
 impl Lists {

@@ -1,7 +1,7 @@
 //! The members of listed entries that are for programs and users: icons, annotations, sizes and
 //! `_meta`. What does not have the form of the protocol is removed, or a client would reject the list.
 
-use openclaw_mcp::inventory::listing::app;
+use openclaw_mcp_client::listing::app;
 use serde_json::{Map, Value};
 
 /// Maximum number of icons of an entry, and size of the address of one: most contain the picture.

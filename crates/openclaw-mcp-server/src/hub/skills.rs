@@ -1,7 +1,7 @@
 //! The skills of the servers (SEP-2640), for clients that know the extension.
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::inventory::listing::ListedSkill;
+use openclaw_mcp_client::listing::ListedSkill;
 use serde_json::{Value, json};
 
 use super::view::HubView;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use openclaw_content::{Untrusted, clean_json, clean_line, is_clean_text};
 use openclaw_mcp::call::library::{PromptCommand, ServerEntry};
-use openclaw_mcp::call::permission::fits;
-use openclaw_mcp::connection::ServerIntroduction;
+use openclaw_mcp::catalogue::claims::NameClaims;
+use openclaw_mcp::catalogue::permission::fits;
+use openclaw_mcp::catalogue::{Catalogue, CatalogueTool};
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::fleet::catalogue::{Catalogue, CatalogueTool};
-use openclaw_mcp::fleet::claims::NameClaims;
-use openclaw_mcp::inventory::listing::{
+use openclaw_mcp_client::connection::ServerIntroduction;
+use openclaw_mcp_client::listing::{
     ListedPrompt, ListedResource, ListedSkill, ListedTemplate, app,
 };
 use openclaw_tools::Tool as _;

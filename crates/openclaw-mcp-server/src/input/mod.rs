@@ -9,7 +9,7 @@ pub(crate) mod state;
 use std::fmt::Debug;
 
 use futures_util::future::BoxFuture;
-use openclaw_mcp::connection::client::{ElicitationAnswer, ElicitationKind};
+use openclaw_mcp_client::host::{ElicitationAnswer, ElicitationKind};
 use rmcp::model::{ClientResult, CustomRequest, ServerRequest};
 use rmcp::service::{Peer, RoleServer};
 use serde_json::{Value, json};

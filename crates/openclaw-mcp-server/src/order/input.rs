@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use openclaw_content::{QuestionText, QuestionTooLong};
-use openclaw_mcp::connection::client::{ElicitationAnswer, ElicitationKind};
+use openclaw_mcp_client::host::{ElicitationAnswer, ElicitationKind};
 use openclaw_protocol::approvals::{
     Approval, ApprovalKind, Decision, PassParams, RespondParams as Decided,
 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use openclaw_budget::ByteBudget;
-use openclaw_mcp::connection::era::Era;
+use openclaw_mcp_client::connection::era::Era;
 use openclaw_tools::ProgressWatcher;
 use rmcp::model::{CallToolResult, ProtocolVersion, ResultType};
 use serde::Serialize;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use openclaw_content::Source;
 use openclaw_mcp::call::results::{ResultLimits, outcome};
-use openclaw_mcp::wire::json::Json;
+use openclaw_mcp_client::wire::json::Json;
 use openclaw_trace::{Sink, SpanRecord, TraceSampler, Tracer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

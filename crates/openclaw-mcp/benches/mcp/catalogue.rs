@@ -6,10 +6,10 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::StorageFolders;
+use openclaw_mcp::services::CallServices;
 use openclaw_testkit::TestServer;
 use openclaw_tools::CallContext;
 use serde_json::value::RawValue;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::server::StorageFolders;
+use openclaw_mcp::services::CallServices;
 use openclaw_testkit::{Script, TestServer, Tool};
 use serde_json::{Map, Value, json};
 use tokio::process::{Child, Command};

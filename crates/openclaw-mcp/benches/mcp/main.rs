@@ -15,6 +15,8 @@ mod call;
 mod catalogue;
 #[path = "../../tests/common/mod.rs"]
 mod common;
+#[path = "../../../openclaw-mcp-client/tests/common/mod.rs"]
+mod connection;
 mod fleet;
 mod http;
 mod measure;

@@ -8,20 +8,20 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use openclaw_config::Config;
-use openclaw_mcp::call::bridge::CallServices;
-use openclaw_mcp::connection::client::{
-    ElicitationAnswer as Elicited, ElicitationRequest, Elicitor, Host,
-};
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, FleetSetup};
-use openclaw_mcp::process::guard::Guard;
-use openclaw_mcp::process::{Launch, Pipes, ServerProcess};
 use openclaw_mcp::server::StorageFolders;
 use openclaw_mcp::server::dial::DialContext;
+use openclaw_mcp::services::CallServices;
 use openclaw_mcp::store::pins::Pins;
-use openclaw_mcp::wire::json::Json;
-use openclaw_mcp::wire::{self, FastLane, TimeLimits, WireCall};
+use openclaw_mcp_client::host::{
+    ElicitationAnswer as Elicited, ElicitationRequest, Elicitor, Host,
+};
+use openclaw_mcp_client::process::{Launch, Pipes, ServerProcess};
+use openclaw_mcp_client::wire::json::Json;
+use openclaw_mcp_client::wire::{self, FastLane, TimeLimits, WireCall};
 use openclaw_metrics::Metrics;
+use openclaw_process::Guard;
 use openclaw_testkit::{Script, TestServer};
 use openclaw_tools::audit::{Audit, AuditOptions};
 use openclaw_tools::{
@@ -36,8 +36,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-pub(crate) use crate::common::client;
 use crate::common::load;
+pub(crate) use crate::connection::client;
 
 pub(crate) const LIMITS: TimeLimits =
     TimeLimits { timeout: Duration::from_secs(60), cap: Duration::from_secs(60) };
@@ -193,12 +193,12 @@ impl Lane {
     pub(crate) async fn answer(&self, tool: &str, arguments: &RawValue) -> Json {
         let call =
             WireCall { tool, arguments, meta: "", more: "", headers: &[], trace: None, work: None };
-        self.lane.call_tool(call, LIMITS).await.unwrap()
+        self.lane.call_tool(call, LIMITS, None).await.unwrap()
     }
 }
 
 pub(crate) async fn lane_call(lane: &FastLane, call: WireCall<'_>) -> usize {
-    lane.call_tool(call, LIMITS).await.unwrap().get().len()
+    lane.call_tool(call, LIMITS, None).await.unwrap().get().len()
 }
 
 /// A bare `rmcp` client of a local server.

@@ -13,11 +13,12 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::Instant;
 
-use crate::call::bridge::{self, limited};
+use crate::call::limits::limited;
 use crate::call::results::{self, ResponseOrigin};
-use crate::connection::Connection;
-use crate::fleet::agent::AgentTools;
-use crate::wire::TimeLimits;
+use crate::call::{consequences, send};
+use crate::catalogue::member::FleetMember;
+use openclaw_mcp_client::connection::Connection;
+use openclaw_mcp_client::wire::TimeLimits;
 
 /// Timeout of a request: a user is waiting.
 const COMPLETES: Duration = Duration::from_secs(5);
@@ -77,64 +78,47 @@ struct Completion {
     has_more: Option<bool>,
 }
 
-impl AgentTools {
-    /// Completes an argument of a prompt or resource template: its name, and what was typed of its
-    /// value. `given` are the values of other arguments; `relay` is set for the client of another
-    /// program.
-    ///
-    /// # Errors
-    /// If the server is not available, does not complete arguments, or rejects the request. The
-    /// message is one line; it may quote the server.
-    pub async fn complete(
-        &self,
-        server: &str,
-        of: CompletionOf<'_>,
-        argument: (&str, &str),
-        given: &BTreeMap<String, String>,
-        relay: Option<Relay<'_>>,
-    ) -> Result<Completions, CompletionError> {
-        let Some(member) = self.member(server) else {
-            let words = "no such MCP server, or it is not running".to_owned();
-            return Err(CompletionError::Unavailable(words));
-        };
-        member
-            .server
-            .limiter
-            .check(Instant::now())
-            .map_err(|wait| CompletionError::Unavailable(limited(server, wait)))?;
-        let usable = bridge::usable(member, None).await;
-        let usable = usable.map_err(|(_, words)| CompletionError::Unavailable(words))?;
-        let connection = usable.live.connection();
-        if !completes(connection) {
-            return Err(CompletionError::Unsupported(server.to_owned()));
-        }
-        let (reference, what) = match of {
-            CompletionOf::Prompt(name) => (json!({ "type": "ref/prompt", "name": name }), name),
-            CompletionOf::Template(uri) => (json!({ "type": "ref/resource", "uri": uri }), uri),
-        };
-        let raw = |value| to_raw_value(&value).unwrap_or_default();
-        let (name, typed) = argument;
-        let mut params: BTreeMap<&str, Box<RawValue>> = BTreeMap::from([
-            ("ref", raw(reference)),
-            ("argument", raw(json!({ "name": name, "value": typed }))),
-        ]);
-        if !given.is_empty() {
-            params.insert("context", raw(json!({ "arguments": given })));
-        }
-        let limits = TimeLimits { timeout: COMPLETES, cap: COMPLETES };
-        match connection
-            .relay_request("completion/complete", params, limits, relay, (None, None))
-            .await
-        {
-            Ok(result) => parse(result.get(), connection.redactor()).ok_or_else(|| {
-                CompletionError::Failed(format!("MCP server '{server}' sent an invalid completion"))
-            }),
-            Err(error) => {
-                bridge::failed(&member.server, &usable.live, &error).await;
-                let origin = ResponseOrigin { server, tool: what };
-                let words = results::call_failed(error, origin).text();
-                Err(CompletionError::Failed(clean_line(Untrusted::new(&words), MAX_CHARS)))
-            }
+/// Completes an argument: its name, and what was typed of its value.
+pub(crate) async fn complete(
+    member: &FleetMember,
+    of: CompletionOf<'_>,
+    argument: (&str, &str),
+    given: &BTreeMap<String, String>,
+    relay: Option<Relay<'_>>,
+) -> Result<Completions, CompletionError> {
+    let server = member.server.name().as_str();
+    let checked = member.server.limiter.check(Instant::now());
+    checked.map_err(|wait| CompletionError::Unavailable(limited(server, wait)))?;
+    let usable = send::usable(member, None).await;
+    let usable = usable.map_err(|(_, words)| CompletionError::Unavailable(words))?;
+    let connection = usable.live.connection();
+    if !completes(connection) {
+        return Err(CompletionError::Unsupported(server.to_owned()));
+    }
+    let (reference, what) = match of {
+        CompletionOf::Prompt(name) => (json!({ "type": "ref/prompt", "name": name }), name),
+        CompletionOf::Template(uri) => (json!({ "type": "ref/resource", "uri": uri }), uri),
+    };
+    let raw = |value| to_raw_value(&value).unwrap_or_default();
+    let (name, typed) = argument;
+    let mut params: BTreeMap<&str, Box<RawValue>> = BTreeMap::from([
+        ("ref", raw(reference)),
+        ("argument", raw(json!({ "name": name, "value": typed }))),
+    ]);
+    if !given.is_empty() {
+        params.insert("context", raw(json!({ "arguments": given })));
+    }
+    let limits = TimeLimits { timeout: COMPLETES, cap: COMPLETES };
+    let about = (None, None);
+    match connection.relay_request("completion/complete", params, limits, relay, about).await {
+        Ok(result) => parse(result.get(), connection.redactor()).ok_or_else(|| {
+            CompletionError::Failed(format!("MCP server '{server}' sent an invalid completion"))
+        }),
+        Err(error) => {
+            consequences::failed(&member.server, &usable.live, &error).await;
+            let origin = ResponseOrigin { server, tool: what };
+            let words = results::call_failed(error, origin).text();
+            Err(CompletionError::Failed(clean_line(Untrusted::new(&words), MAX_CHARS)))
         }
     }
 }

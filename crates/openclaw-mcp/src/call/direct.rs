@@ -1,5 +1,5 @@
 //! A call of a relay that no future waits for: its response is handled by the task that reads the
-//! server. What has to be waited for is left to [`bridge::call`].
+//! server. What has to be waited for is left to [`send::call`].
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use openclaw_trace::SpanContext;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::bridge;
 use super::results::{self, ReplyKind};
-use crate::connection::Called;
-use crate::connection::era::Era;
-use crate::fleet::catalogue::CatalogueTool;
-use crate::inventory::listing::TaskSupport;
+use super::{consequences, send};
+use crate::catalogue::CatalogueTool;
 use crate::server::live::LiveConnection;
-use crate::wire::json::{Json, JsonCow, JsonRef};
-use crate::wire::{self, CallError, DirectLane, OnReply, WorkId, redacted};
+use openclaw_mcp_client::connection::Called;
+use openclaw_mcp_client::connection::era::Era;
+use openclaw_mcp_client::listing::TaskSupport;
+use openclaw_mcp_client::wire::json::{Json, JsonCow, JsonRef};
+use openclaw_mcp_client::wire::{self, CallError, DirectLane, OnReply, WorkId, redacted};
 
 /// A call, and where its result goes.
 pub(crate) struct DirectCall {
@@ -31,7 +31,7 @@ pub(crate) struct DirectCall {
     /// Whether a request for input is its result (2026-07-28).
     relays_input: bool,
     /// The number of the server's work on it.
-    work: Option<u64>,
+    work: Option<WorkId>,
     /// Once it is started.
     running: Option<Running>,
 }
@@ -70,23 +70,26 @@ impl DirectCall {
         }
         let lane = connection.direct()?;
         let relays_input = meta.is_some() && connection.may_ask_back();
-        let (work, running) = (None, None);
+        let work = None;
+        let running = None;
         Some(Box::new(Self { tool, live, lane, wraps, relays_input, work, running }))
     }
 
     /// Converts a result. A large one, and one that is not the end of the call, is left to a task.
     fn read(mut self: Box<Self>, call: u64, raw: JsonRef<'_>, now: Instant) {
         let Some(Running { started, .. }) = &self.running else { return };
-        let (length, duration) = (raw.get().len(), now.saturating_duration_since(*started));
+        let length = raw.get().len();
+        let duration = now.saturating_duration_since(*started);
         let raw = redacted::result(JsonCow::Borrowed(raw), self.lane.redactor());
         let is_final = self.live.connection().is_final(raw.as_ref().get(), self.relays_input);
-        if !is_final || !bridge::is_quick(self.wraps, length) {
-            let (raw, lane) = (Json::from(raw), self.lane.clone());
+        if !is_final || !send::is_quick(self.wraps, length) {
+            let raw = Json::from(raw);
+            let lane = self.lane.clone();
             return lane.go_on(call, self.rest(call, raw, is_final));
         }
         let renderer = self.tool.renderer();
         let outcome = results::relayed(raw, ReplyKind::Call, renderer, self.wraps, duration);
-        bridge::succeeded(&self.tool, &self.live, &outcome, length);
+        consequences::succeeded(&self.tool, &self.live, &outcome, length);
         self.end_work(None);
         self.finish(outcome, duration);
     }
@@ -94,12 +97,17 @@ impl DirectCall {
     /// The rest of a call with this result.
     async fn rest(mut self: Box<Self>, call: u64, raw: Json, is_final: bool) {
         let Some(Running { started, again, .. }) = &mut self.running else { return };
-        let (started, again, work) = (*started, again.take(), self.work.map(WorkId));
+        let started = *started;
+        let again = again.take();
+        let work = self.work;
         // Nothing of this is borrowed across an `await`: the receiver of the result is not `Sync`.
-        let (tool, live, relay) = (Arc::clone(&self.tool), Arc::clone(&self.live), self.relay());
+        let tool = Arc::clone(&self.tool);
+        let live = Arc::clone(&self.live);
+        let relay = self.relay();
         let result = match &again {
             Some(again) if !is_final => {
-                let (connection, limits) = (live.connection(), tool.member.limits);
+                let connection = live.connection();
+                let limits = tool.member.limits;
                 let meta = connection.meta_with(&again.extra, again.log_level.as_deref());
                 let trace = again.trace.as_ref();
                 let call = request(&tool, &meta, &again.arguments, trace, work);
@@ -115,11 +123,11 @@ impl DirectCall {
             Ok(raw) => {
                 let length = raw.get().len();
                 let options = CallOptions { relay: Some(relay), ..CallOptions::default() };
-                let outcome = bridge::read_result(&tool, raw, options, duration).await;
-                bridge::succeeded(&tool, &live, &outcome, length);
+                let outcome = send::read_result(&tool, raw, options, duration).await;
+                consequences::succeeded(&tool, &live, &outcome, length);
                 outcome
             }
-            Err(error) => bridge::rejected(&tool, &live, error, Some(relay)),
+            Err(error) => consequences::rejected(&tool, &live, error, Some(relay)),
         };
         if self.lane.is_over(call) {
             self.finish(outcome, duration);
@@ -177,9 +185,10 @@ fn request<'a>(
 impl Ready for DirectCall {
     fn start(mut self: Box<Self>, call: ToolCall<'_>, done: OnExecuted) -> StartedCall {
         let connection = self.live.connection();
-        bridge::describe(call.span, connection);
+        send::describe(call.span, connection);
         let work = connection.client().begin_work(call.agent, call.session);
-        let (arguments, trace) = (call.arguments.raw(), call.span.context());
+        let arguments = call.arguments.raw();
+        let trace = call.span.context();
         let (theirs, extra, log_level) = match call.options.relay {
             Some(relay) => (relay.meta.filter(|_| self.relays_input), relay.extra, relay.log_level),
             None => (None, "", None),
@@ -191,14 +200,15 @@ impl Ready for DirectCall {
             trace: trace.cloned(),
         });
         (self.work, self.running) = (work, Some(Running { started: call.started, done, again }));
-        let (lane, limits) = (self.lane.clone(), self.tool.member.limits);
-        lane.start(work.map(WorkId), limits, call.started, self, |it, frame| {
+        let lane = self.lane.clone();
+        let limits = self.tool.member.limits;
+        lane.start(work, limits, call.started, self, |it, frame| {
             let connection = it.live.connection();
             let meta = match theirs {
                 Some(theirs) => Cow::Borrowed(theirs),
                 None => connection.meta_with(extra, log_level),
             };
-            frame.write(&request(&it.tool, &meta, arguments, trace, work.map(WorkId)));
+            frame.write(&request(&it.tool, &meta, arguments, trace, work));
         })
     }
 }
@@ -212,7 +222,7 @@ impl OnReply for DirectCall {
                 let duration = now.saturating_duration_since(*started);
                 let relay = Some(self.relay());
                 self.end_work(Some(&error));
-                let outcome = bridge::rejected(&self.tool, &self.live, error, relay);
+                let outcome = consequences::rejected(&self.tool, &self.live, error, relay);
                 self.finish(outcome, duration);
             }
         }

@@ -1,39 +1,34 @@
-//! The resources, prompts and skills of an agent's servers (B14, B15).
+//! Requests for a resource or a prompt of a server, which the pipeline runs like tool calls (B14, B15).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use futures_util::future::BoxFuture;
 use openclaw_content::{JsonRenderer, Source, Untrusted, clean_line};
+use openclaw_mcp_client::host::CallGuard;
+use openclaw_mcp_client::listing::{ListedPrompt, app};
+use openclaw_mcp_client::wire::json::JsonCow;
 use openclaw_tools::pipeline::{Refusal, Resolve, Resolving};
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    ApprovalRule, Arguments, Call, CallContext, CallOptions, Decision, Executed, Relay, Tool,
-    ToolCall, ToolEffect, ToolFailure, ToolName, ToolOutcome, ToolSpec,
+    ApprovalRule, Arguments, CallOptions, Decision, Executed, Relay, Tool, ToolCall, ToolEffect,
+    ToolFailure, ToolName, ToolOutcome, ToolSpec,
 };
 use serde_json::json;
 use serde_json::value::to_raw_value;
 use tokio::time::Instant;
 
-use crate::call::bridge::{self, CallServices, LARGE, elsewhere, limited};
+use crate::call::limits::{check_limit, limited, limits, result_limits};
 use crate::call::results::{self, ReplyKind, ResponseOrigin};
-use crate::call::skills;
-use crate::connection::ServerIntroduction;
-use crate::connection::client::CallGuard;
-use crate::fleet::agent::AgentTools;
-use crate::fleet::catalogue::CatalogueTool;
-use crate::fleet::member::FleetMember;
-use crate::fleet::naming::{RawTool, names};
-use crate::fleet::toolset;
+use crate::call::send::{self, LARGE, elsewhere};
+use crate::call::{consequences, skills};
+use crate::catalogue::SOURCE;
+use crate::catalogue::member::FleetMember;
 use crate::inventory::Inventory;
-use crate::inventory::listing::{ListedPrompt, ListedResource, ListedSkill, ListedTemplate, app};
-use crate::wire::json::JsonCow;
+use crate::services::CallServices;
 
 /// Maximum length of the name of an unknown server, in characters.
 const MAX_SERVER: usize = 64;
-/// The template for the command names of prompts.
-pub(crate) const COMMANDS: &str = "mcp__{server}__{tool}";
-
 /// An entry of a server's inventory.
 #[derive(Debug, Clone)]
 pub struct ServerEntry<T> {
@@ -110,124 +105,6 @@ impl PromptCommand {
     }
 }
 
-impl AgentTools {
-    /// Returns the resources of all servers.
-    pub fn resources(&self) -> Vec<ServerEntry<ListedResource>> {
-        entries(self.members(), |inventory| inventory.resources.clone())
-    }
-
-    /// Returns the resource templates of all servers.
-    pub fn templates(&self) -> Vec<ServerEntry<ListedTemplate>> {
-        entries(self.members(), |inventory| inventory.templates.clone())
-    }
-
-    /// Returns the skills of all servers. Their files are read like resources, and verified.
-    pub fn skills(&self) -> Vec<ServerEntry<Arc<ListedSkill>>> {
-        entries(self.members(), |inventory| inventory.skills.clone())
-    }
-
-    /// Like [`skills`](Self::skills), without those that the agent may not read.
-    pub fn readable_skills(&self) -> Vec<ServerEntry<Arc<ListedSkill>>> {
-        let Some(tool) = self.resource_tool() else { return Vec::new() };
-        let is_allowed = |of: &ServerEntry<Arc<ListedSkill>>| {
-            let member = self.member(&of.server);
-            member.is_some_and(|member| member.decide_resource(&of.entry.uri) == Decision::Allowed)
-        };
-        match tool.decision() {
-            Decision::Allowed => self.skills().into_iter().filter(is_allowed).collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// Returns what the servers tell their clients, as far as it is known.
-    pub fn introductions(&self) -> Vec<ServerEntry<ServerIntroduction>> {
-        entries(self.members(), |inventory| vec![inventory.introduction.clone()])
-    }
-
-    /// Returns whether a page of an MCP App may be read: like the tools that name it, of which one must
-    /// be usable. `None` if no tool names it.
-    fn decide_page(&self, server: &str, uri: &str) -> Option<Decision> {
-        let decide = |tool: &Arc<CatalogueTool>| match &tool.decision {
-            Decision::Allowed if tool.flaw().is_some() || tool.is_changed() => {
-                Decision::Denied { by: format!("the state of the tool {}", tool.spec.name) }
-            }
-            Decision::Allowed => {
-                let names = [tool.spec.name.as_str(), &tool.listed.name];
-                tool.member.policy.decide_any(&names, &[uri])
-            }
-            denied @ Decision::Denied { .. } => denied.clone(),
-        };
-        let catalogue = self.catalogue();
-        let naming = catalogue.all().iter().filter(|tool| {
-            tool.server().name().as_str() == server && tool.app.page.as_deref() == Some(uri)
-        });
-        let all: Vec<Decision> = naming.map(decide).collect();
-        let allowed = all.iter().find(|decision| **decision == Decision::Allowed);
-        allowed.or_else(|| all.first()).cloned()
-    }
-
-    /// Returns the prompts of all servers as slash commands.
-    pub fn prompts(&self) -> Vec<PromptCommand> {
-        let prompts = entries(self.members(), |inventory| inventory.prompts.clone());
-        let raw = prompts.iter().map(|of| raw_prompt(of)).collect::<Vec<_>>();
-        let names = names(COMMANDS, raw, &self.names().commands);
-        let commands = prompts.iter().filter_map(|of| {
-            let command = names.get(&raw_prompt(of))?.name.clone();
-            Some(PromptCommand { command, prompt: of.clone() })
-        });
-        commands.collect()
-    }
-
-    /// Creates a request for a resource of a server, to be run by the pipeline.
-    pub fn reading(&self, server: &str, uri: &str) -> LibraryCall {
-        self.request(server, Kind::Resource, uri)
-    }
-
-    /// Creates a request for a prompt of a server. The arguments are those of the call.
-    pub fn prompting(&self, server: &str, prompt: &str) -> LibraryCall {
-        self.request(server, Kind::Prompt, prompt)
-    }
-
-    /// Reads a resource through the pipeline.
-    pub async fn read(&self, server: &str, uri: &str, context: &CallContext<'_>) -> ToolOutcome {
-        let request = LibraryCall {
-            is_relayed: context.options.relay.is_some(),
-            ..self.reading(server, uri)
-        };
-        let given = to_raw_value(&BTreeMap::from([("uri", uri)])).unwrap_or_default();
-        let call = Call::new(request.method(), &*given);
-        self.pipeline().call(&request, call, &self.context(context)).await
-    }
-
-    /// Gets a prompt with its arguments filled in, through the pipeline.
-    pub async fn prompt(
-        &self,
-        server: &str,
-        prompt: &str,
-        arguments: &BTreeMap<String, String>,
-        context: &CallContext<'_>,
-    ) -> ToolOutcome {
-        let request = self.prompting(server, prompt);
-        let given = to_raw_value(arguments).unwrap_or_default();
-        let call = Call::new(request.method(), &*given);
-        self.pipeline().call(&request, call, &self.context(context)).await
-    }
-
-    fn request(&self, server: &str, kind: Kind, what: &str) -> LibraryCall {
-        LibraryCall {
-            kind,
-            what: what.to_owned(),
-            member: self.member(server).map(Arc::clone).ok_or_else(|| server.to_owned()),
-            services: Arc::clone(&self.services),
-            page: match kind {
-                Kind::Resource if app::is_page(&what) => self.decide_page(server, what),
-                _ => None,
-            },
-            is_relayed: false,
-        }
-    }
-}
-
 /// Collects entries of all servers.
 pub(crate) fn entries<T>(
     members: &[Arc<FleetMember>],
@@ -297,6 +174,35 @@ pub struct LibraryCall {
 }
 
 impl LibraryCall {
+    /// A request for a resource of a server, or of an unknown one with this name. `page` decides
+    /// whether it may be read, if it is a page that a tool names.
+    pub(crate) fn resource(
+        member: Result<Arc<FleetMember>, String>,
+        uri: &str,
+        page: Option<Decision>,
+        services: &Arc<CallServices>,
+    ) -> Self {
+        let services = Arc::clone(services);
+        let what = uri.to_owned();
+        Self { kind: Kind::Resource, what, member, services, page, is_relayed: false }
+    }
+
+    /// A request for a prompt of a server, or of an unknown one with this name.
+    pub(crate) fn prompt(
+        member: Result<Arc<FleetMember>, String>,
+        prompt: &str,
+        services: &Arc<CallServices>,
+    ) -> Self {
+        let services = Arc::clone(services);
+        let what = prompt.to_owned();
+        Self { kind: Kind::Prompt, what, member, services, page: None, is_relayed: false }
+    }
+
+    /// Sets whether it is made for a client of another program.
+    pub(crate) fn relayed(self, is_relayed: bool) -> Self {
+        Self { is_relayed, ..self }
+    }
+
     /// The method, which is also the name of the call in the audit log.
     pub fn method(&self) -> &'static str {
         self.kind.method()
@@ -383,7 +289,7 @@ impl Tool for RequestTool {
     fn origin(&self) -> openclaw_tools::AuditName<'_> {
         openclaw_tools::AuditName {
             name: self.request.method(),
-            source: toolset::SOURCE,
+            source: SOURCE,
             server: self.member.server.name().as_str(),
             raw_tool: &self.request.what,
         }
@@ -409,7 +315,7 @@ impl Tool for RequestTool {
     }
 
     fn limit(&self, now: Instant, options: CallOptions<'_>) -> Result<(), String> {
-        bridge::check_limit(&self.member.server, now, options)
+        check_limit(&self.member.server, now, options)
     }
 
     fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {
@@ -447,14 +353,14 @@ async fn ask(
     let server = &member.server;
     let name = server.name().as_str();
     let origin = ResponseOrigin { server: name, tool: what };
-    let usable = match bridge::usable(member, call.options.client).await {
+    let usable = match send::usable(member, call.options.client).await {
         Ok(usable) => usable,
         Err((kind, words)) => return results::failure(kind, words, Some(origin)),
     };
     let started = Instant::now();
     let connection = usable.live.connection();
     let at_work = connection.client().working_for(call.agent, call.session);
-    let limits = bridge::limits(call.options, member);
+    let limits = limits(call.options, member);
     let skill = match kind {
         Kind::Resource => skills::skill_of(server, connection, what, limits).await,
         Kind::Prompt => None,
@@ -466,19 +372,21 @@ async fn ask(
             BTreeMap::from([("name", named), ("arguments", call.arguments.raw().to_owned())])
         }
     };
-    let (relay, trace) = (call.options.relay, call.span.context());
-    bridge::describe(call.span, connection);
+    let relay = call.options.relay;
+    let trace = call.span.context();
+    send::describe(call.span, connection);
     let answer = {
         let about = (trace, at_work.as_ref().map(CallGuard::id));
         connection.relay_request(kind.method(), params, limits, relay, about).await
     };
     CallGuard::end(at_work, answer.as_ref().err());
     let duration = started.elapsed();
-    let limits = bridge::result_limits(call.options, member);
+    let limits = result_limits(call.options, member);
     let outcome = match answer {
         Ok(raw) => {
             server.was_let_in();
-            let (spill, wraps) = (services.spill.clone(), relay.map(|relay| relay.wraps));
+            let spill = services.spill.clone();
+            let wraps = relay.map(|relay| relay.wraps);
             let reply = match relay {
                 Some(Relay { shows_pages: true, .. }) if app::is_page(&what) => kind.page(),
                 _ => kind.reply(),
@@ -486,7 +394,8 @@ async fn ask(
             // Also the file of a skill, whose front matter is parsed by a library.
             let is_large = raw.get().len() >= LARGE || skill.is_some();
             let is_skill = skill.is_some();
-            let (name, what) = (name.to_owned(), what.to_owned());
+            let name = name.to_owned();
+            let what = what.to_owned();
             let reading = move || {
                 if let Some(Err(refused)) =
                     skill.map(|skill| skills::check(&skill, &what, &raw, &name))
@@ -495,8 +404,8 @@ async fn ask(
                 }
                 let spill = spill.as_deref();
                 if let Some(wraps) = wraps {
-                    let (raw, renderer) =
-                        (JsonCow::Owned(raw), JsonRenderer::new(kind.source(&name, &what)));
+                    let raw = JsonCow::Owned(raw);
+                    let renderer = JsonRenderer::new(kind.source(&name, &what));
                     return results::relayed(raw, reply, &renderer, wraps, duration);
                 }
                 match kind {
@@ -516,15 +425,11 @@ async fn ask(
             outcome
         }
         Err(error) => {
-            bridge::describe_error(call.span, &error);
-            bridge::failed(server, &usable.live, &error).await;
-            bridge::failure_of(error, &kind.source(name, what), call.options.relay)
+            consequences::describe_error(call.span, &error);
+            consequences::failed(server, &usable.live, &error).await;
+            consequences::failure_of(error, &kind.source(name, what), call.options.relay)
         }
     };
     server.stats.record(duration, outcome.is_error);
     outcome
-}
-
-fn raw_prompt(of: &ServerEntry<ListedPrompt>) -> RawTool<'_> {
-    RawTool { server: &of.server, prefix: &of.server, tool: &of.entry.name }
 }

@@ -1,12 +1,13 @@
 //! A call to a server, and the conversion of its result.
 
-pub mod bridge;
 pub mod completion;
-pub(crate) mod direct;
+mod consequences;
+mod direct;
 pub mod library;
-pub(crate) mod output_schema;
-pub mod permission;
+mod limits;
+mod output_schema;
 pub mod resource_tool;
 pub mod results;
+mod send;
 mod skills;
-pub mod spill;
+mod tool;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::results::named;
-use crate::wire::json::Json;
+use openclaw_mcp_client::wire::json::Json;
 
 /// How a result violates the output schema of its tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,8 @@ impl OutputViolation {
         if details.failure.is_some() {
             return;
         }
-        let (server, tool) = (details.server.as_deref().unwrap_or_default(), &details.tool);
+        let server = details.server.as_deref().unwrap_or_default();
+        let tool = &details.tool;
         let named = named(server);
         let (words, violations) = match self {
             Self::Missing => (

@@ -9,20 +9,18 @@ use openclaw_content::{Source, Text, Untrusted, clean_line, label};
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
     ApprovalRule, Arguments as CallArguments, AuditName, Content, Decision, Executed,
-    OutcomeDetails, Tool, ToolCall, ToolEffect, ToolFailure, ToolName, ToolOutcome, ToolSpec,
+    OutcomeDetails, Policy, Tool, ToolCall, ToolEffect, ToolFailure, ToolName, ToolOutcome,
+    ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::call::bridge::CallServices;
 use crate::call::library::{self, ServerEntry};
-use crate::fleet::agent::AgentTools;
-use crate::fleet::member::FleetMember;
-use crate::fleet::toolset;
-use crate::inventory::listing::ListedResource;
-
-/// Its name. Tools of servers cannot have it: it is reserved in `fleet::naming`.
-pub const NAME: &str = "mcp_resources";
+use crate::catalogue::SOURCE;
+use crate::catalogue::member::FleetMember;
+use crate::catalogue::naming::RESOURCE_TOOL;
+use crate::services::CallServices;
+use openclaw_mcp_client::listing::ListedResource;
 
 /// The maximum number of listed resources.
 const MAX_LISTED: usize = 200;
@@ -50,18 +48,22 @@ pub struct ResourceTool {
     services: Arc<CallServices>,
 }
 
-impl AgentTools {
-    /// Returns the tool; `None` if no server has resources.
-    pub(crate) fn resource_tool(&self) -> Option<ResourceTool> {
+impl ResourceTool {
+    /// Creates the tool of an agent with these servers; `None` if none of them has resources.
+    pub(crate) fn new(
+        members: &[Arc<FleetMember>],
+        policy: &Policy,
+        services: &Arc<CallServices>,
+    ) -> Option<Self> {
         let has_some = |member: &Arc<FleetMember>| {
             let inventory = member.server.cache().inventory();
             !inventory.resources.is_empty()
                 || !inventory.templates.is_empty()
                 || !inventory.skills.is_empty()
         };
-        let name = ToolName::new(NAME).ok()?;
-        let decision = self.policy().decide(&name);
-        if !self.members().iter().any(has_some) {
+        let name = ToolName::new(RESOURCE_TOOL).ok()?;
+        let decision = policy.decide(&name);
+        if !members.iter().any(has_some) {
             return None;
         }
         let spec = ToolSpec {
@@ -81,12 +83,12 @@ impl AgentTools {
             })),
             effect: ToolEffect::ReadOnly,
         };
-        Some(ResourceTool {
+        Some(Self {
             decision,
             validator: LazyValidator::new(Arc::clone(&spec.input_schema)),
             spec,
-            members: self.members().to_vec(),
-            services: Arc::clone(&self.services),
+            members: members.to_vec(),
+            services: Arc::clone(services),
         })
     }
 }
@@ -97,7 +99,7 @@ impl Tool for ResourceTool {
     }
 
     fn origin(&self) -> AuditName<'_> {
-        AuditName { name: NAME, source: toolset::SOURCE, ..AuditName::default() }
+        AuditName { name: RESOURCE_TOOL, source: SOURCE, ..AuditName::default() }
     }
 
     fn decision(&self) -> &Decision {

@@ -12,21 +12,21 @@ use openclaw_config::{
 use openclaw_tools::{Call, CallContext, Pipeline, Policy, Rules, ToolOutcome};
 use serde_json::value::RawValue;
 
-use crate::call::bridge::CallServices;
-use crate::call::library::COMMANDS;
-use crate::fleet::catalogue::Catalogue;
-use crate::fleet::claims::NameClaims;
-use crate::fleet::member::{FleetMember, compile};
-use crate::fleet::naming::{RawTool, plain};
+use crate::catalogue::Catalogue;
+use crate::catalogue::claims::NameClaims;
+use crate::catalogue::member::{FleetMember, compile};
+use crate::catalogue::naming::{RawTool, plain};
+use crate::fleet::library::COMMANDS;
 use crate::fleet::notices::LastNotices;
 use crate::fleet::{FleetStart, Tried};
-use crate::inventory::cache::Revision;
 use crate::inventory::{LeftOut, ListedKind};
 use crate::server::Server;
+use crate::server::cache::Revision;
 use crate::server::status::{
     ActiveTransport, AuthKind, ServerState, ServerStatus, auth, reached_by,
 };
 use crate::server::supervisor::ServerError;
+use crate::services::CallServices;
 use crate::store::memory::Memory;
 use crate::store::pins::Unsaved;
 
@@ -44,7 +44,7 @@ pub struct AgentTools {
     catalogue: ArcSwap<Catalogue>,
     /// Held while building the catalogue, so that concurrent callers build it once.
     building: Mutex<()>,
-    pub(crate) services: Arc<CallServices>,
+    pub(super) services: Arc<CallServices>,
     pipeline: Pipeline,
     last_notices: LastNotices,
     names: Arc<ClaimedNames>,
@@ -143,7 +143,7 @@ impl AgentTools {
     /// Waits until every server was tried once.
     pub async fn tried(&self) -> Tried {
         let held_back = self.required_and_held_back().map(ToString::to_string).collect();
-        FleetStart::of(&self.servers, held_back).tried().await
+        FleetStart::new(&self.servers, held_back).tried().await
     }
 
     /// Returns the server with this name.
@@ -219,7 +219,8 @@ impl AgentTools {
     /// it would have here. Returns the server and the reason.
     pub fn left_out(&self, name: &str) -> Option<(String, LeftOut)> {
         self.members.iter().find_map(|member| {
-            let (key, prefix) = (member.server.name().as_str(), member.prefix());
+            let key = member.server.name().as_str();
+            let prefix = member.prefix();
             let inventory = member.server.cache().inventory();
             let is_meant = |it: &&LeftOut| {
                 let raw = RawTool { server: key, prefix, tool: &it.name };
@@ -329,7 +330,8 @@ pub fn statuses_at_rest(agent: &AgentConfig, catalogue: &Path) -> Vec<ServerStat
     let enabled = agent.mcp.servers.iter().filter(|(_, config)| config.enabled);
     let idle = enabled.map(|(name, config)| {
         let (transport, target) = reached_by(&config.connection);
-        let (name, auth) = (name.to_string(), auth(&config.connection));
+        let name = name.to_string();
+        let auth = auth(&config.connection);
         let memory = Memory::of(catalogue, &name, &config.connection);
         let had = memory.recall().inventory;
         let trouble = memory.trouble().read();

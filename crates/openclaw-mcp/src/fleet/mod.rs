@@ -3,14 +3,9 @@
 //! (L1).
 
 pub mod agent;
-pub mod catalogue;
-pub mod claims;
-pub mod events;
-pub(crate) mod member;
-pub mod naming;
+mod library;
 mod notices;
 mod reload;
-pub(crate) mod shared_options;
 pub mod toolset;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,24 +20,24 @@ use openclaw_tools::audit::Audit;
 use tokio::sync::{Semaphore, broadcast, watch};
 use tokio_util::task::TaskTracker;
 
-use crate::call::bridge::CallServices;
 use crate::fleet::agent::AgentTools;
-use crate::fleet::events::{EventChannel, FleetEvent};
 use crate::fleet::reload::{EndingServer, ReloadPlan};
-use crate::inventory::cache::Revision;
+use crate::server::cache::Revision;
 use crate::server::dial::DialContext;
+use crate::server::events::{EventChannel, ServerEvent};
 use crate::server::live::LiveConnection;
 use crate::server::per_client;
 use crate::server::status::ServerState;
 use crate::server::supervisor::ServerSnapshot;
-use crate::server::{Ended, FleetContext, Server, StorageFolders};
+use crate::server::{Ended, Server, SharedContext, StartMode, StorageFolders};
+use crate::services::CallServices;
 use crate::store::pins::Pins;
 
 /// All servers of all agents. Dropping it stops them; [`Fleet::stop`] also waits until they have
 /// stopped.
 #[derive(Debug)]
 pub struct Fleet {
-    common: FleetContext,
+    common: SharedContext,
     services: Arc<CallServices>,
     /// If set, only this agent's servers are started.
     only: Option<String>,
@@ -110,30 +105,6 @@ impl FleetSetup {
     }
 }
 
-/// Which servers of a fleet start immediately. The others start on first use, and until then offer
-/// the tools of their cached inventory.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum StartMode {
-    /// All except those that are configured as lazy.
-    #[default]
-    Eager,
-    /// None.
-    OnUse,
-    /// Only the server with this name.
-    Only(String),
-}
-
-impl StartMode {
-    /// Whether a server starts on first use.
-    pub(crate) fn waits(&self, name: &str, is_lazy: bool) -> bool {
-        match self {
-            Self::Eager => is_lazy,
-            Self::OnUse => true,
-            Self::Only(only) => only != name,
-        }
-    }
-}
-
 /// The result of a start.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tried {
@@ -150,7 +121,7 @@ impl Fleet {
     pub fn start(config: &Config, setup: FleetSetup) -> Arc<Self> {
         let at_once = config.agents.iter().map(|agent| agent.mcp.settings.max_concurrent_servers);
         let at_once = at_once.max().unwrap_or(1).clamp(1, Semaphore::MAX_PERMITS);
-        let common = FleetContext {
+        let common = SharedContext {
             context: setup.context,
             revision: Revision::default(),
             turns: Arc::new(Semaphore::new(at_once)),
@@ -161,7 +132,8 @@ impl Fleet {
             metrics: setup.services.metrics.clone(),
             places: per_client::places(),
         };
-        let (services, only) = (Arc::new(setup.services), setup.agent);
+        let services = Arc::new(setup.services);
+        let only = setup.agent;
         let config = of_agent(config, only.as_deref());
         let crew = ReloadPlan::first(&config, &common, &services);
         let fleet = Arc::new(Self {
@@ -209,7 +181,7 @@ impl Fleet {
         let mut leaving = Vec::new();
         for server in go {
             leaving.push(server.ended());
-            applied.leaving.push(EndingServer::of(&server));
+            applied.leaving.push(EndingServer::new(&server));
             self.ending.spawn(async move { server.stop().await });
         }
         applied.config = config;
@@ -253,7 +225,7 @@ impl Fleet {
 
     /// Subscribes to the state changes of all servers (L6). A receiver that lags loses the oldest
     /// events and learns how many it lost.
-    pub fn events(&self) -> broadcast::Receiver<FleetEvent> {
+    pub fn events(&self) -> broadcast::Receiver<ServerEvent> {
         self.common.events.hear()
     }
 
@@ -307,7 +279,7 @@ impl Fleet {
     fn begun(&self) -> FleetStart {
         let agents = self.agents.load();
         let held_back = agents.values().flat_map(|tools| tools.required_and_held_back());
-        FleetStart::of(&self.servers(), held_back.map(ToString::to_string).collect())
+        FleetStart::new(&self.servers(), held_back.map(ToString::to_string).collect())
     }
 
     /// Stops all servers in parallel and waits until they are gone, and no token is being renewed.
@@ -347,7 +319,7 @@ struct Starting {
 }
 
 impl FleetStart {
-    pub(crate) fn of(servers: &[Arc<Server>], held_back: BTreeSet<String>) -> Self {
+    pub(crate) fn new(servers: &[Arc<Server>], held_back: BTreeSet<String>) -> Self {
         let starting = servers.iter().map(|server| Starting {
             name: server.name().to_string(),
             required: server.is_required(),

@@ -36,7 +36,7 @@ impl LastNotices {
         server: &ServerName,
         snapshot: &ServerSnapshot<C>,
     ) -> Option<String> {
-        let now = Reachability::of(snapshot.state, snapshot.restarts)?;
+        let now = Reachability::from_state(snapshot.state, snapshot.restarts)?;
         let mut last_notices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match now {
             Reachability::Reachable => last_notices.remove(server),
@@ -66,7 +66,7 @@ impl LastNotices {
 
 impl Reachability {
     /// Returns `None` while the outcome is open.
-    fn of(state: ServerState, restarts: u32) -> Option<Self> {
+    fn from_state(state: ServerState, restarts: u32) -> Option<Self> {
         match state {
             ServerState::Ready | ServerState::Idle => Some(Self::Reachable),
             ServerState::NeedsAuth => Some(Self::NeedsAuth),

@@ -8,11 +8,11 @@ use openclaw_config::{
     ServerName,
 };
 
-use crate::call::bridge::CallServices;
+use crate::catalogue::member::FleetMember;
 use crate::fleet::agent::AgentTools;
-use crate::fleet::member::FleetMember;
-use crate::fleet::shared_options::SharedOptions;
-use crate::server::{Ended, FleetContext, Predecessors, Server};
+use crate::server::shared_options::SharedOptions;
+use crate::server::{Ended, Predecessors, Server, SharedContext};
+use crate::services::CallServices;
 
 /// The agents with their servers, and the servers that no agent uses any more.
 pub(crate) struct ReloadPlan {
@@ -28,7 +28,7 @@ pub(crate) struct EndingServer {
 }
 
 impl EndingServer {
-    pub(crate) fn of(server: &Server) -> Self {
+    pub(crate) fn new(server: &Server) -> Self {
         Self { name: server.name().clone(), ended: server.ended() }
     }
 }
@@ -49,7 +49,7 @@ struct Base<'a> {
     config: &'a Config,
     /// The changes since the previous configuration, and its agents; `None` at the start.
     before: Option<(&'a ConfigChanges, &'a BTreeMap<AgentId, Arc<AgentTools>>)>,
-    common: &'a FleetContext,
+    common: &'a SharedContext,
     services: &'a Arc<CallServices>,
 }
 
@@ -70,7 +70,7 @@ impl ReloadPlan {
     /// Starts the servers of a configuration.
     pub(crate) fn first(
         config: &Config,
-        common: &FleetContext,
+        common: &SharedContext,
         services: &Arc<CallServices>,
     ) -> Self {
         Base { config, before: None, common, services }.crew(&[])
@@ -84,7 +84,7 @@ impl ReloadPlan {
         changes: &ConfigChanges,
         before: &BTreeMap<AgentId, Arc<AgentTools>>,
         leaving: &[EndingServer],
-        common: &FleetContext,
+        common: &SharedContext,
         services: &Arc<CallServices>,
     ) -> Self {
         Base { config, before: Some((changes, before)), common, services }.crew(leaving)
@@ -113,7 +113,7 @@ impl<'a> Base<'a> {
         for agent in &self.config.agents {
             for (name, config) in agent.mcp.servers.iter().filter(|(_, config)| config.enabled) {
                 let change = self.change(agent, name);
-                let upkeep = SharedOptions::of(&config.options, &agent.mcp.settings);
+                let upkeep = SharedOptions::new(&config.options, &agent.mcp.settings);
                 let connection = &config.connection;
                 let is_updated = change == ServerChange::Updated;
                 let known = all
@@ -177,7 +177,8 @@ impl<'a> Base<'a> {
                 .collect(),
             inventory: wanted.replaces.as_ref().map(|server| server.cache().inventory()),
         };
-        let (name, connection) = (wanted.name.clone(), wanted.connection.clone());
+        let name = wanted.name.clone();
+        let connection = wanted.connection.clone();
         let upkeep = wanted.upkeep.clone();
         Arc::new(Server::start(name, connection, upkeep, predecessors, self.common))
     }

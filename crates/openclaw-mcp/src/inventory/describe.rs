@@ -6,7 +6,7 @@
 
 use openclaw_content::{Untrusted, clean_line, sanitize};
 
-use crate::inventory::listing::ListedTool;
+use openclaw_mcp_client::listing::ListedTool;
 
 /// The maximum length of a description in characters, including the name of the server.
 const MAX_DESCRIPTION: usize = 2_000;
@@ -110,9 +110,9 @@ mod tests {
             title: Some("Read a file".to_owned()),
             description: description.map(str::to_owned),
             input_schema: Arc::default(),
-            hints: crate::inventory::listing::Hints::default(),
-            task_support: crate::inventory::listing::TaskSupport::default(),
-            other: crate::inventory::listing::OtherMembers::default(),
+            hints: openclaw_mcp_client::listing::Hints::default(),
+            task_support: openclaw_mcp_client::listing::TaskSupport::default(),
+            other: openclaw_mcp_client::listing::OtherMembers::default(),
         }
     }
 

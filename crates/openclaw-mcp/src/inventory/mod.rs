@@ -1,8 +1,6 @@
 //! The inventory of a server: its tools, resources, prompts and skills, as last listed.
 
-pub mod cache;
 pub mod describe;
-pub mod listing;
 pub mod model_schema;
 mod update;
 
@@ -12,12 +10,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::connection::client::Changes;
-use crate::connection::{Connection, ServerIntroduction};
-use crate::inventory::listing::{
+use openclaw_mcp_client::connection::{Connection, ServerIntroduction};
+use openclaw_mcp_client::host::Changes;
+use openclaw_mcp_client::listing::{
     ListedPrompt, ListedResource, ListedSkill, ListedTemplate, ListedTool,
 };
-use crate::wire::{CallError, TimeLimits};
+use openclaw_mcp_client::wire::{CallError, TimeLimits};
 
 pub(crate) use update::Update;
 
@@ -107,6 +105,12 @@ impl Inventory {
         Ok(inventory)
     }
 
+    /// Returns the skill that a URI belongs to; of nested ones, the innermost.
+    pub(crate) fn skill_of(&self, uri: &str) -> Option<&Arc<ListedSkill>> {
+        let skills = self.skills.iter().filter(|skill| skill.contains(uri));
+        skills.max_by_key(|skill| skill.uri.len())
+    }
+
     /// Whether it can be processed without blocking other tasks.
     pub(crate) fn is_small(&self) -> bool {
         let more = self.resources.len() + self.templates.len() + self.prompts.len();
@@ -138,7 +142,7 @@ impl Inventory {
     }
 
     /// Adds a skill that the server does not list.
-    fn add_skill(&mut self, skill: Arc<ListedSkill>) {
+    pub(crate) fn add_skill(&mut self, skill: Arc<ListedSkill>) {
         self.skills.retain(|known| known.uri != skill.uri);
         if self.skills.len() < MAX_SKILLS {
             self.skills.push(skill);

@@ -6,12 +6,12 @@ use futures_util::FutureExt as _;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Inventory, LeftOut, ListedKind};
-use crate::connection::Connection;
-use crate::connection::client::Changes;
-use crate::inventory::listing::{
+use openclaw_mcp_client::connection::Connection;
+use openclaw_mcp_client::host::Changes;
+use openclaw_mcp_client::listing::{
     ListedPrompt, ListedResource, ListedSkill, ListedTemplate, ListedTool, Listing,
 };
-use crate::wire::{CallError, TimeLimits};
+use openclaw_mcp_client::wire::{CallError, TimeLimits};
 
 /// How many left-out entries of each list are logged.
 const MAX_LINES: usize = 20;
@@ -73,7 +73,7 @@ impl Update {
     }
 
     /// Replaces the lists that were read again.
-    pub(super) fn put_into(self, inventory: &mut Inventory) {
+    pub(crate) fn put_into(self, inventory: &mut Inventory) {
         let Self { tools, resources, templates, prompts, skills } = self;
         let left_out = &mut inventory.left_out;
         replace(ListedKind::Tool, tools, &mut inventory.tools, left_out);
@@ -142,7 +142,8 @@ impl<T> ReadList<T> {
     fn new(server: &str, kind: ListedKind, listing: Listing<T>) -> Self {
         let Listing { entries, dropped, more_dropped, cut } = listing;
         for dropped in dropped.iter().take(MAX_LINES) {
-            let (name, reason) = (&dropped.name, &dropped.reason);
+            let name = &dropped.name;
+            let reason = &dropped.reason;
             tracing::warn!(%server, %name, %reason, "skipped an unusable {kind}");
         }
         let untold = dropped.len().saturating_sub(MAX_LINES) + more_dropped;

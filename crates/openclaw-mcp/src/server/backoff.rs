@@ -139,7 +139,8 @@ mod tests {
             let mut backoff = Backoff::remote(Jitter::seeded(seed));
             (0..6).filter_map(|_| backoff.next_delay()).collect::<Vec<_>>()
         };
-        let (a, b) = (delays(1), delays(2));
+        let a = delays(1);
+        let b = delays(2);
         assert!(a.iter().zip(&b).all(|(a, b)| a != b), "{a:?} {b:?}");
         for (delay, nominal) in a.iter().zip([1, 2, 4, 8, 16, 32]) {
             let nominal = Duration::from_secs(nominal);

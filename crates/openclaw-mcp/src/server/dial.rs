@@ -14,25 +14,25 @@ use rmcp::model::ProtocolVersion;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
-use crate::connection::client::{ClientSide, Host};
-use crate::connection::era::{Era, PinnedVersion};
-use crate::connection::local::{self, LocalConnectError, LocalStep, ServerOutput};
-use crate::connection::remote::{
-    self, AuthContext, HttpTransport, NegotiatedProtocol, Network, RemoteError, RemotePlan,
-};
-use crate::connection::{Connection, OpenedConnection, RemoteEnd};
-use crate::fleet::events::Users;
-use crate::fleet::shared_options::SharedOptions;
 use crate::inventory::Inventory;
-use crate::inventory::cache::InventoryCache;
-use crate::process::guard::Guard;
-use crate::process::launch::launch;
-use crate::process::{ShutdownTimeouts, SpawnError};
 use crate::server::Ended;
+use crate::server::cache::InventoryCache;
 use crate::server::live::{ListChanges, LiveConnection};
-use crate::server::log::ServerLog;
+use crate::server::shared_options::SharedOptions;
 use crate::server::supervisor::{Dial, DialError, ServerError};
-use crate::wire::{CallError, TimeLimits, Traffic};
+use openclaw_mcp_client::connection::Connection;
+use openclaw_mcp_client::connection::era::{Era, PinnedVersion};
+use openclaw_mcp_client::connection::local::{self, LocalConnectError, LocalStep, ServerOutput};
+use openclaw_mcp_client::connection::remote::{
+    self, AuthContext, AuthorizerError, HttpTransport, NegotiatedProtocol, Network, RemoteError,
+    RemotePlan,
+};
+use openclaw_mcp_client::host::{ClientSide, Host, Users};
+use openclaw_mcp_client::log::ServerLog;
+use openclaw_mcp_client::process::launch::launch;
+use openclaw_mcp_client::process::{Launch, ShutdownTimeouts, SpawnError};
+use openclaw_mcp_client::wire::{CallError, TimeLimits, Traffic};
+use openclaw_process::Guard;
 
 /// The timeout of all lists of a server together, unless its own timeout is longer.
 const ALL_LISTS: Duration = Duration::from_secs(30);
@@ -126,7 +126,7 @@ impl Dial for ServerDial {
         let heard = ListChanges::so_far(&connection);
         let (listed, ()) = tokio::join!(
             Inventory::list(&self.name, &connection, limits),
-            connection.set_log_level(connection.client().log_level),
+            connection.set_log_level(connection.client().log_level()),
         );
         match listed {
             Ok(inventory) => self.cache.put(inventory),
@@ -192,9 +192,10 @@ impl ServerDial {
                 let DialContext { resolver, environment, .. } = &self.context;
                 let launch = launch(&stdio, resolver, environment).await;
                 let launch = launch.map_err(|error| DialError::Failed(secret_failed(&error)))?;
-                self.start(launch).await.map_err(|error| match error.is_lasting() {
-                    true => DialError::Broken(error.into()),
-                    false => DialError::Failed(error.into()),
+                self.start(launch).await.map_err(|error| {
+                    let is_lasting = error.is_lasting();
+                    let error = ServerError::from(error);
+                    if is_lasting { DialError::Broken(error) } else { DialError::Failed(error) }
                 })
             }
             Transport::Http(http) => Box::pin(self.reach(http)).await,
@@ -208,12 +209,11 @@ impl ServerDial {
 
     /// Our side of a connection.
     fn client(&self, host: &Host) -> ClientSide {
-        let mut client = ClientSide::new(&self.name, host.clone())
+        ClientSide::new(&self.name, host.clone())
             .with_sampling(self.connection.sampling)
-            .with_roots(&self.connection.roots);
-        client.users = self.users.clone();
-        client.log_level = self.upkeep.borrow().log_level;
-        client
+            .with_roots(&self.connection.roots)
+            .with_users(self.users.clone())
+            .with_log_level(self.upkeep.borrow().log_level)
     }
 
     /// Connects to a remote server.
@@ -229,10 +229,11 @@ impl ServerDial {
                 if context.prompt.is_none() && host.elicitor.is_some() {
                     context.prompt = Some(Arc::new(client.clone()));
                 }
-                let (context, series) = (&context, self.series.as_ref());
+                let context = &context;
+                let series = self.series.as_ref();
                 let made =
                     remote::authorizer(&self.name, &config, context, resolver, &network, series);
-                made.await.map_err(DialError::Failed)?
+                made.await.map_err(|error| DialError::Failed(error.into()))?
             }
             None => None,
         };
@@ -241,8 +242,6 @@ impl ServerDial {
             None => None,
         };
         let known = self.known_era.zip(self.known_flavour);
-        let url = config.url.expose();
-        let address = url.host_str().map(str::to_owned).zip(url.port_or_known_default());
         let plan = RemotePlan {
             server: self.name.clone(),
             config,
@@ -256,18 +255,12 @@ impl ServerDial {
             log: self.log.clone(),
             traffic: Traffic::new(self.series.clone()),
         };
-        let opened = remote::open(plan, client.clone()).await?;
-        let remote::RemoteConnection { lane, rmcp, known, tasks, .. } = opened;
-        let far_end = RemoteEnd::Remote { flavour: known.flavour, address };
-        Ok(Connection::new(OpenedConnection { lane, rmcp, era: known.era, tasks }, client, far_end))
+        Ok(remote::connect(plan, client).await?)
     }
 
     /// Starts a local server. One that fails on the probe or on the newest handshake is started
     /// again with an older one (T1); what worked is used from then on.
-    async fn start(
-        &mut self,
-        launch: crate::process::Launch,
-    ) -> Result<Connection, LocalConnectError> {
+    async fn start(&mut self, launch: Launch) -> Result<Connection, LocalConnectError> {
         let pinned = self.pinned();
         let newest = ProtocolVersion::LATEST_WITH_INITIALIZE;
         let oldest = ProtocolVersion::V_2024_11_05;
@@ -338,7 +331,7 @@ fn breaks_on_us(error: &LocalConnectError) -> bool {
     }
 }
 
-pub(crate) fn secret_failed(error: &openclaw_secrets::ResolveError) -> ServerError {
+fn secret_failed(error: &openclaw_secrets::ResolveError) -> ServerError {
     let hint = "run `openclaw secrets check`".to_owned();
     let message = format!("resolving secrets failed: {error}");
     let gist = Some("a secret cannot be resolved");
@@ -377,15 +370,25 @@ impl From<RemoteError> for ServerError {
             | RemoteError::UnknownVersion { .. }
             | RemoteError::Refused { .. } => "invalid response",
         };
-        let (message, hint) = (error.to_string(), error.hint());
+        let message = error.to_string();
+        let hint = error.hint();
         Self { message, hint, gist: Some(gist), ..Self::default() }
+    }
+}
+
+impl From<AuthorizerError> for ServerError {
+    fn from(error: AuthorizerError) -> Self {
+        match error {
+            AuthorizerError::Secret(error) => secret_failed(&error),
+            AuthorizerError::Setting(error) => error.into(),
+        }
     }
 }
 
 impl From<LocalConnectError> for ServerError {
     fn from(error: LocalConnectError) -> Self {
         let message = error.to_string();
-        let words = error.words().cloned().unwrap_or_default();
+        let words = error.output().cloned().unwrap_or_default();
         let listening = words.printed.iter().chain(&words.last_lines).find_map(|it| listening(it));
         let hint = match &error {
             LocalConnectError::TimedOut { .. } if listening.is_some() => listening.as_deref(),
@@ -409,7 +412,8 @@ impl From<LocalConnectError> for ServerError {
             LocalConnectError::TimedOut { .. } => "timed out",
             LocalConnectError::Refused { .. } => "invalid response",
         };
-        let (hint, last_lines) = (hint.map(str::to_owned), words.last_lines);
+        let hint = hint.map(str::to_owned);
+        let last_lines = words.last_lines;
         Self { message, hint, last_lines, gist: Some(gist) }
     }
 }

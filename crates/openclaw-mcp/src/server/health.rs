@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep};
 
-use crate::wire::CallError;
+use openclaw_mcp_client::wire::CallError;
 
 /// The interval between pings.
 const EVERY: Duration = Duration::from_secs(30);
@@ -35,7 +35,8 @@ pub(crate) trait HealthCheck {
 pub(crate) async fn watch(patient: &impl HealthCheck) -> String {
     let mut missed = 0;
     loop {
-        let (clock, wall) = (Instant::now(), patient.wall_clock());
+        let clock = Instant::now();
+        let wall = patient.wall_clock();
         sleep(EVERY).await;
         let passed = patient.wall_clock().duration_since(wall).unwrap_or_default();
         let was_asleep = passed > clock.elapsed() + ASLEEP;
@@ -86,7 +87,8 @@ mod tests {
 
     impl Scripted {
         fn new(answers: usize) -> Self {
-            let (pings, wall) = (AtomicUsize::new(0), Mutex::new(SystemTime::UNIX_EPOCH));
+            let pings = AtomicUsize::new(0);
+            let wall = Mutex::new(SystemTime::UNIX_EPOCH);
             let then = || CallError::TimedOut(Duration::from_secs(15));
             Self { answers, then, busy: false, heard: EVERY, ahead: EVERY, pings, wall }
         }

@@ -2,13 +2,16 @@
 //! inventory, limits and statistics.
 
 pub mod backoff;
+pub mod cache;
+mod context;
 pub mod dial;
+pub mod events;
 mod follow;
 mod health;
-pub mod limiter;
+pub mod last_error;
 pub mod live;
-pub mod log;
 pub(crate) mod per_client;
+pub(crate) mod shared_options;
 pub mod status;
 pub mod supervisor;
 mod unavailable;
@@ -20,29 +23,30 @@ use std::time::Duration;
 use openclaw_backoff::Jitter;
 use openclaw_config::{ServerConnection, ServerName, Transport};
 use openclaw_metrics::latency::CallStats;
-use openclaw_metrics::{Metrics, ServerInstance, ServerSeries};
+use openclaw_metrics::{ServerInstance, ServerSeries};
 use openclaw_oauth::authorizer::Authorizer;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-use crate::connection::ServerIntroduction;
-use crate::connection::remote::{self, Network, RemoteError};
-use crate::fleet::StartMode;
-use crate::fleet::events::{EventChannel, Users};
-use crate::fleet::shared_options::SharedOptions;
-use crate::inventory::cache::{InventoryCache, Revision};
 use crate::inventory::{EVERYTHING, Inventory};
 use crate::server::backoff::{Backoff, RestartLimit};
+use crate::server::cache::InventoryCache;
 use crate::server::dial::{DialContext, ServerDial};
 use crate::server::follow::Followed;
-use crate::server::limiter::Limiter;
 use crate::server::live::LiveConnection;
-use crate::server::log::ServerLog;
 use crate::server::per_client::ClientConnections;
+use crate::server::shared_options::SharedOptions;
 use crate::server::status::ServerState;
 use crate::server::supervisor::{ServerError, ServerSnapshot, StateChange, Supervisor};
 use crate::store::memory::{Memory, Remembered};
+pub(crate) use context::SharedContext;
+pub use context::{StartMode, StorageFolders};
+use openclaw_mcp_client::connection::ServerIntroduction;
+use openclaw_mcp_client::connection::remote::{self, Network, RemoteError};
+use openclaw_mcp_client::host::Users;
+use openclaw_mcp_client::limiter::Limiter;
+use openclaw_mcp_client::log::ServerLog;
 pub use unavailable::Unavailable;
 
 /// A supervised server. Dropping it stops it.
@@ -73,35 +77,6 @@ pub struct Server {
     snapshots: watch::Receiver<ServerSnapshot<LiveConnection>>,
 }
 
-/// What all servers of a fleet share.
-#[derive(Debug, Clone)]
-pub(crate) struct FleetContext {
-    pub(crate) context: DialContext,
-    pub(crate) revision: Revision,
-    /// Limits how many servers connect at the same time.
-    pub(crate) turns: Arc<Semaphore>,
-    pub(crate) folders: StorageFolders,
-    /// Where state changes are sent.
-    pub(crate) events: EventChannel,
-    /// Whether servers that fail or are lost are retried.
-    pub(crate) tries_again: bool,
-    /// Which servers start immediately.
-    pub(crate) start: StartMode,
-    /// Where servers are counted.
-    pub(crate) metrics: Metrics,
-    /// Limits the connections of clients of the hub.
-    pub(crate) places: Arc<Semaphore>,
-}
-
-/// Where caches and logs are stored; `None` disables them.
-#[derive(Debug, Clone, Default)]
-pub struct StorageFolders {
-    /// Cached inventories and protocol versions.
-    pub catalogue: Option<std::path::PathBuf>,
-    /// Log files of servers.
-    pub logs: Option<std::path::PathBuf>,
-}
-
 /// A handle to wait until a server has stopped.
 pub(crate) type Ended = supervisor::SupervisorEnded<LiveConnection>;
 
@@ -121,7 +96,7 @@ impl Server {
         connection: ServerConnection,
         upkeep: SharedOptions,
         predecessors: Predecessors,
-        common: &FleetContext,
+        common: &SharedContext,
     ) -> Self {
         Self::start_for(name, connection, upkeep, predecessors, common, &Users::default())
     }
@@ -132,7 +107,7 @@ impl Server {
         connection: ServerConnection,
         upkeep: SharedOptions,
         predecessors: Predecessors,
-        common: &FleetContext,
+        common: &SharedContext,
         users: &Users,
     ) -> Self {
         let users = users.clone();
@@ -151,20 +126,19 @@ impl Server {
         let lazy = common.start.waits(key, upkeep.lazy);
         // Before its first connection, only a lazy server offers tools (from the cache on disk), or
         // one that replaces another (from its predecessor).
-        let Remembered { manner, inventory } = match lazy {
-            true => memory.recall(),
-            false => {
-                // Clients of the hub get it before the server has started.
-                let introduced = || match common.context.host.downstream {
-                    Some(_) => memory.recall_introduction(),
-                    None => ServerIntroduction::default(),
-                };
-                let inventory = match inventory {
-                    Some(predecessors) => Inventory::clone(&predecessors),
-                    None => Inventory { introduction: introduced(), ..Inventory::default() },
-                };
-                Remembered { manner: memory.recall_manner(), inventory }
-            }
+        let Remembered { manner, inventory } = if lazy {
+            memory.recall()
+        } else {
+            // Clients of the hub get it before the server has started.
+            let introduced = || match common.context.host.downstream {
+                Some(_) => memory.recall_introduction(),
+                None => ServerIntroduction::default(),
+            };
+            let inventory = match inventory {
+                Some(predecessors) => Inventory::clone(&predecessors),
+                None => Inventory { introduction: introduced(), ..Inventory::default() },
+            };
+            Remembered { manner: memory.recall_manner(), inventory }
         };
         let trouble = memory.trouble();
         let series = common.metrics.server(key);
@@ -244,7 +218,8 @@ impl Server {
         };
         let network = Network::of(environment);
         let series = self.series.as_ref();
-        remote::authorizer(self.name.as_str(), http, auth, resolver, &network, series).await
+        let made = remote::authorizer(self.name.as_str(), http, auth, resolver, &network, series);
+        Ok(made.await?)
     }
 
     /// Its name.

@@ -15,10 +15,10 @@ use openclaw_metrics::Metrics;
 use openclaw_tools::CallClient;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{FleetContext, Predecessors, Server, StorageFolders};
-use crate::fleet::events::EventChannel;
-use crate::fleet::shared_options::SharedOptions;
-use crate::inventory::cache::Revision;
+use super::{Predecessors, Server, SharedContext, StorageFolders};
+use crate::server::cache::Revision;
+use crate::server::events::EventChannel;
+use crate::server::shared_options::SharedOptions;
 
 /// Maximum number of connections of clients to a server.
 const MAX_CLIENTS: usize = 16;
@@ -28,7 +28,7 @@ pub(crate) const MAX_ALL: usize = 64;
 /// The connections of clients to a server.
 #[derive(Debug)]
 pub(super) struct ClientConnections {
-    common: FleetContext,
+    common: SharedContext,
     /// Whether the configuration asks for them.
     is_configured: AtomicBool,
     /// Whether a request of the server could not be assigned to a client.
@@ -50,7 +50,7 @@ struct ClientConnection {
 }
 
 impl ClientConnections {
-    pub(super) fn new(common: &FleetContext, is_configured: bool) -> Self {
+    pub(super) fn new(common: &SharedContext, is_configured: bool) -> Self {
         Self {
             common: common.clone(),
             is_configured: AtomicBool::new(is_configured),
@@ -126,9 +126,10 @@ impl Server {
             ));
         };
         let upkeep = on_use(self.upkeep.borrow().clone(), is_shared);
-        let (name, connection) = (self.name.clone(), self.connection.clone());
+        let name = self.name.clone();
+        let connection = self.connection.clone();
         let none = Predecessors::default();
-        let common = FleetContext {
+        let common = SharedContext {
             // What is listed, reported and logged is that of the shared connection.
             revision: Revision::default(),
             events: EventChannel::default(),

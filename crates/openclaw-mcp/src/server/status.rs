@@ -6,9 +6,9 @@ use openclaw_config::{HttpFlavour, ServerConnection, Transport};
 use serde::{Deserialize, Serialize};
 
 use super::Server;
-use crate::connection::remote::{self, HttpTransport};
 use crate::server::live::LiveConnection;
 use crate::server::supervisor::ServerError;
+use openclaw_mcp_client::connection::remote::{self, HttpTransport};
 
 /// The status of a server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -18,8 +18,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::server::backoff::{Backoff, HEALTHY_RUN};
-use crate::server::log::ServerLog;
 use crate::server::status::ServerState;
+use openclaw_mcp_client::log::ServerLog;
 
 /// The capacity of the command queue.
 const COMMANDS: usize = 16;
@@ -42,7 +42,8 @@ pub struct ServerSnapshot<C> {
 impl<C> Clone for ServerSnapshot<C> {
     fn clone(&self) -> Self {
         let Self { state, connection, restarts, last_error } = self;
-        let (connection, last_error) = (connection.clone(), last_error.clone());
+        let connection = connection.clone();
+        let last_error = last_error.clone();
         Self { state: *state, connection, restarts: *restarts, last_error }
     }
 }
@@ -164,7 +165,8 @@ impl<C: Live> Supervisor<C> {
             ServerSnapshot { state: first, connection: None, restarts: 0, last_error: None };
         let (publisher, snapshots) = watch::channel(nothing);
         let (sender, commands) = mpsc::channel(COMMANDS);
-        let (observer, last_error) = (Box::new(observer), None);
+        let observer = Box::new(observer);
+        let last_error = None;
         let logged = ServerState::Idle;
         let machine =
             Machine { name, dial, backoff, commands, publisher, log, logged, observer, last_error };

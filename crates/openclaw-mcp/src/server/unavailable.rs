@@ -15,7 +15,7 @@ pub struct Unavailable {
     pub trouble: Option<ServerError>,
 }
 
-fn words(state: ServerState) -> &'static str {
+fn state_text(state: ServerState) -> &'static str {
     match state {
         ServerState::Disabled => "disabled",
         ServerState::Idle => "not started yet",
@@ -32,14 +32,14 @@ impl Unavailable {
     /// Returns the error without its cause: the cause may quote the server, so a model must not see
     /// it.
     pub fn for_model(&self) -> String {
-        format!("MCP server '{}' is not available: {}.", self.server, words(self.state))
+        format!("MCP server '{}' is not available: {}.", self.server, state_text(self.state))
     }
 
     /// Returns the state and the last error, for users.
     pub fn reason(&self) -> String {
         match &self.trouble {
-            Some(trouble) => format!("{} ({})", words(self.state), trouble.message),
-            None => words(self.state).to_owned(),
+            Some(trouble) => format!("{} ({})", state_text(self.state), trouble.message),
+            None => state_text(self.state).to_owned(),
         }
     }
 }

@@ -7,7 +7,7 @@ use openclaw_config::{ServerConnection, Transport};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::connection::remote::userinfo;
+use openclaw_mcp_client::connection::remote::userinfo;
 
 /// Passes the parts that identify a server: the command with its arguments and folder, or the URL.
 /// Without user and password of a URL, which could be guessed from a hash.

@@ -12,12 +12,11 @@ use openclaw_config::ServerConnection;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::connection::ServerIntroduction;
-use crate::connection::era::Era;
-use crate::connection::remote::HttpTransport;
 use crate::inventory::Inventory;
 use crate::store::identity;
-use crate::store::last_error::TroubleFile;
+use openclaw_mcp_client::connection::ServerIntroduction;
+use openclaw_mcp_client::connection::era::Era;
+use openclaw_mcp_client::connection::remote::HttpTransport;
 
 /// The version of the file format.
 const FORMAT: u32 = 4;
@@ -75,9 +74,9 @@ impl Memory {
         Self { file: Some(folder.join(format!("{}.json", &hash[..32]))) }
     }
 
-    /// The file next to it, with the last error of the server.
-    pub fn trouble(&self) -> TroubleFile {
-        TroubleFile { path: self.file.as_ref().map(|file| file.with_extension("error.json")) }
+    /// Returns the path next to the file, with this extension.
+    pub(crate) fn beside(&self, extension: &str) -> Option<PathBuf> {
+        self.file.as_ref().map(|file| file.with_extension(extension))
     }
 
     /// A cache that stores nothing.
@@ -150,7 +149,7 @@ fn written_down(manner: KnownProtocol, inventory: &Inventory) -> Vec<u8> {
 }
 
 /// Replaces the file as a whole, so that a partial one is never read.
-pub(super) fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+pub(crate) fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     openclaw_files::make_folder(folder)?;
     openclaw_files::replace_unsynced(file, bytes)

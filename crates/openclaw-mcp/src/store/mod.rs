@@ -1,6 +1,6 @@
-//! State that outlives the program: approvals, and cached information about servers.
+//! State that outlives the program: approvals, cached information about servers, large results.
 
 pub mod identity;
-pub mod last_error;
 pub mod memory;
 pub mod pins;
+pub mod spill;

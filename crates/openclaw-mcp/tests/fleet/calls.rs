@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_mcp::call::bridge::CallServices;
-use openclaw_mcp::call::spill::{Spill, SpillLimits};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::agent::AgentTools;
+use openclaw_mcp::services::CallServices;
 use openclaw_mcp::store::pins::Pins;
+use openclaw_mcp::store::spill::{Spill, SpillLimits};
 use openclaw_testkit::{Recording, Script, TestServer, Tool};
 use openclaw_tools::audit::{Audit, AuditOptions};
 use openclaw_tools::schema::SchemaDialect;

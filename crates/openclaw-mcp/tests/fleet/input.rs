@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use openclaw_mcp::connection::client::{
-    ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor,
-};
+use openclaw_mcp_client::host::{ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor};
 use openclaw_testkit::{Ask, Script, Tool};
 use openclaw_tools::{CallContext, ToolFailure};
 use serde_json::json;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use openclaw_mcp::fleet::{Fleet, FleetSetup, StartMode};
-use openclaw_mcp::server::StorageFolders;
+use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::status::ServerState;
+use openclaw_mcp::server::{StartMode, StorageFolders};
 use openclaw_testkit::{Grandchild, Script, Tool, processes};
 use openclaw_tools::ToolFailure;
 use serde_json::json;

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
-use openclaw_mcp::connection::remote::AuthContext;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
+use openclaw_mcp_client::connection::remote::AuthContext;
 use openclaw_oauth::authorizer::{Authorizer, AuthorizerOptions};
 use openclaw_oauth::grant::GrantKey;
 use openclaw_oauth::login::{LoginPrompt, LoginRequest, Logout, PromptResponse};

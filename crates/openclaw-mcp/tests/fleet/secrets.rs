@@ -2,8 +2,8 @@
 
 use openclaw_mcp::fleet::FleetSetup;
 use openclaw_mcp::server::StorageFolders;
-use openclaw_mcp::server::log::ServerLog;
 use openclaw_mcp::server::status::{AuthKind, ServerStatus};
+use openclaw_mcp_client::log::ServerLog;
 use openclaw_testkit::{Fault, On, Recording, Script, TestServer};
 use serde_json::json;
 

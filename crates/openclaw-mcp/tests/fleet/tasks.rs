@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use openclaw_mcp::connection::client::{ElicitationAnswer, ElicitationRequest, Elicitor};
+use openclaw_mcp_client::host::{ElicitationAnswer, ElicitationRequest, Elicitor};
 use openclaw_testkit::{Ask, Recording, Script, TaskScript, Tool};
 use openclaw_tools::{CallContext, CallOptions, ProgressWatcher, ToolFailure};
 use serde_json::{Value, json};

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use futures_util::future::BoxFuture;
-use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::fleet::toolset::ServerTools;
 use openclaw_mcp::fleet::{Fleet, FleetSetup};
+use openclaw_mcp::services::CallServices;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_testkit::{Script, TestServer, Tool};
 use openclaw_tools::{

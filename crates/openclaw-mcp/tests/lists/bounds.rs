@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use openclaw_mcp::inventory::Inventory;
-use openclaw_mcp::process::ShutdownTimeouts;
 use openclaw_mcp::server::status::ServerState;
-use openclaw_mcp::wire::{CallError, TimeLimits};
+use openclaw_mcp_client::process::ShutdownTimeouts;
+use openclaw_mcp_client::wire::{CallError, TimeLimits};
 use openclaw_testkit::{Cursor, Script};
 use serde_json::json;
 

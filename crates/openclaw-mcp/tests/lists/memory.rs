@@ -1,9 +1,9 @@
 //! The persistent cache of the lists.
 
-use openclaw_mcp::connection::era::Era;
 use openclaw_mcp::inventory::Inventory;
-use openclaw_mcp::inventory::listing::ListedPrompt;
 use openclaw_mcp::store::memory::{KnownProtocol, Memory};
+use openclaw_mcp_client::connection::era::Era;
+use openclaw_mcp_client::listing::ListedPrompt;
 use serde_json::json;
 
 use crate::support::load;

@@ -1,8 +1,8 @@
 //! Lists that deviate from the protocol.
 
-use openclaw_mcp::inventory::listing::{ListedPrompt, ListedResource};
-use openclaw_mcp::process::ShutdownTimeouts;
-use openclaw_mcp::wire::CallError;
+use openclaw_mcp_client::listing::{ListedPrompt, ListedResource};
+use openclaw_mcp_client::process::ShutdownTimeouts;
+use openclaw_mcp_client::wire::CallError;
 use serde_json::json;
 
 use crate::support::{LIMITS, answering, connect};

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::status::ServerState;
+use openclaw_mcp_client::host::Host;
 use openclaw_testkit::{FastMcp, Peers, RunningPeer, processes};
 use serde_json::json;
 use tokio::task::spawn_blocking;

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_mcp::connection::client::Host;
-use openclaw_mcp::connection::remote::AuthContext;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::status::ServerState;
+use openclaw_mcp_client::connection::remote::AuthContext;
+use openclaw_mcp_client::host::Host;
 use openclaw_oauth::authorizer::Authorizer;
 use openclaw_oauth::error::AuthError;
 use openclaw_oauth::grant::{Grant, GrantKey};

@@ -7,10 +7,10 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join};
 use openclaw_mcp::call::completion::CompletionOf;
-use openclaw_mcp::connection::client::{
+use openclaw_mcp::fleet::agent::AgentTools;
+use openclaw_mcp_client::host::{
     ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor, Host,
 };
-use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_testkit::{FastMcp, Peers};
 use openclaw_tools::{CallContext, CallOptions, Progress, ProgressWatcher};
 use serde_json::value::RawValue;

@@ -6,10 +6,10 @@ use std::process::Command;
 use futures_util::future::join_all;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::StorageFolders;
 use openclaw_mcp::server::status::ServerState;
+use openclaw_mcp_client::host::Host;
 use openclaw_testkit::Peers;
 use serde_json::json;
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::Config;
-use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::server::live::LiveConnection;
 use openclaw_mcp::server::status::ServerState;
 use openclaw_mcp::server::supervisor::ServerSnapshot;
+use openclaw_mcp_client::host::Host;
 use openclaw_testkit::{Peer, processes};
 use openclaw_tools::{CallContext, ToolOutcome};
 use serde_json::value::RawValue;

@@ -90,7 +90,7 @@ impl Cli {
             | Command::Top(_)
             // What a server writes to stderr is in its log, and would overwrite a prompt.
             // The command itself reports a lost connection.
-            | Command::Doctor => "error,openclaw_mcp::process::stderr=off,rmcp::service=off",
+            | Command::Doctor => "error,openclaw_mcp_client::process::stderr=off,rmcp::service=off",
             // Without what `rmcp` logs about errors of hub clients.
             Command::Gateway(_) => "warn,openclaw_gateway=info,rmcp::service=off",
             // Its stderr is read by the client: without the warnings of `rmcp`.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use openclaw_acp::{AcpOptions, ServerSetup, serve};
 use openclaw_config::Severity;
-use openclaw_mcp::call::bridge::CallServices;
+use openclaw_mcp::services::CallServices;
 use openclaw_mcp_server::hub::stdio;
 use serde_json::{Value, json};
 

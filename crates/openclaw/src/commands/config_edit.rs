@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use openclaw_config::{Config, Document, EditError, Paths, Setting};
-use openclaw_mcp::process::exit_words;
-use openclaw_mcp::process::program::ProgramLookup;
+use openclaw_process::exit_words;
+use openclaw_process::program::ProgramLookup;
 use serde_json::{Map, Value, json};
 
 use super::check::Check;

@@ -11,7 +11,7 @@ use openclaw_config::{Config, Paths};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_gateway::Gateway;
 use openclaw_gateway::socket::hub::LINES;
-use openclaw_mcp::fleet::StartMode;
+use openclaw_mcp::server::StartMode;
 use openclaw_mcp_server::hub::lines::LinesError;
 use openclaw_mcp_server::hub::relay::{ClosedBy, HubStream, LineRelay};
 use openclaw_mcp_server::hub::{HubCaller, HubClientOptions, lines, stdio};

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
 use openclaw_budget::ByteBudget;
 use openclaw_config::LogLevel;
-use openclaw_mcp::connection::param_headers::marked_arguments;
+use openclaw_mcp_client::wire::param_headers::marked_arguments;
 use openclaw_trace::SpanContext;
 use tokio::time::sleep;
 

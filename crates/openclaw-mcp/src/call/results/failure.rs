@@ -13,8 +13,8 @@ use serde_json::value::RawValue;
 
 use super::text::{RawString, without_needless_escapes};
 use super::{ResponseOrigin, SOURCE};
-use crate::connection::client::visitable;
-use crate::wire::{CallError, Closed, UnusableResponse};
+use openclaw_mcp_client::host::visitable;
+use openclaw_mcp_client::wire::{CallError, Closed, UnusableResponse};
 
 /// The maximum length of a server's error message.
 const MAX_THEIRS: usize = 4_000;
@@ -236,14 +236,14 @@ fn rpc_failed(error: &RawValue, origin: ResponseOrigin<'_>) -> ToolOutcome {
     };
     let code = code.and_then(|code| code.get().parse::<i64>().ok());
     if let Some(visits) = data.filter(|_| code == Some(URL_ELICITATION_REQUIRED)).and_then(visits) {
-        return visits_first(&visits, message.and_then(RawString::of), origin);
+        return visits_first(&visits, message.and_then(RawString::parse), origin);
     }
     let code = code.map(|code| format!(" (code {code})")).unwrap_or_default();
-    let mut text = message.and_then(RawString::of).map(RawString::decode).unwrap_or_default();
+    let mut text = message.and_then(RawString::parse).map(RawString::decode).unwrap_or_default();
     if let Some(data) = data {
         let text = text.to_mut();
         text.push_str("\n[data] ");
-        match RawString::of(data) {
+        match RawString::parse(data) {
             Some(data) => data.decode_into(text),
             None => text.push_str(&without_needless_escapes(data.get())),
         }
@@ -302,7 +302,7 @@ fn seconds(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Closed;
+    use openclaw_mcp_client::wire::Closed;
 
     const ORIGIN: ResponseOrigin<'_> = ResponseOrigin { server: "files", tool: "read" };
 

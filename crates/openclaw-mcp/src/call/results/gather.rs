@@ -15,7 +15,7 @@ use super::repeats::Repeats;
 use super::structured::ShownContent;
 use super::text::{RawString, without_needless_escapes};
 use super::unshown;
-use crate::wire::json::Json;
+use openclaw_mcp_client::wire::json::Json;
 
 /// The maximum number of images and audio clips; further ones are only described.
 const MAX_MEDIA: usize = 20;
@@ -161,14 +161,14 @@ impl<'a> GatheredContent<'a> {
     pub(super) fn of_prompt(raw: &'a Json, everything: bool) -> Option<Self> {
         let result: PromptResult<'a> = parse(raw.get())?;
         let mut gathered = Self::new(everything);
-        if let Some(description) = result.description.and_then(RawString::of) {
+        if let Some(description) = result.description.and_then(RawString::parse) {
             gathered.describe(format!("[description: {}]", shown(description)));
         }
         gathered.bounded(result.messages, |gathered, raw| {
             let Some(message) = parse::<PromptMessage<'a>>(raw.get()) else {
                 return gathered.unreadable();
             };
-            let role = message.role.and_then(RawString::of).map(shown);
+            let role = message.role.and_then(RawString::parse).map(shown);
             gathered.describe(format!("[message from {}]", role.as_deref().unwrap_or("unknown")));
             // A single part, or since 2026 a list of parts.
             let content = message.content.map(RawValue::get).unwrap_or_default();
@@ -230,7 +230,8 @@ impl<'a> GatheredContent<'a> {
 
     /// Reads a part that the model must not see.
     fn for_user(&mut self, part: &ContentPart<'a>) {
-        let (pieces, media) = (self.pieces.len(), self.rest.media.len());
+        let pieces = self.pieces.len();
+        let media = self.rest.media.len();
         self.readable(part);
         let pieces = self.pieces.split_off(pieces);
         if !pieces.is_empty() {
@@ -275,7 +276,8 @@ impl<'a> GatheredContent<'a> {
         };
         match checked {
             Ok(mime_type) => {
-                let (mime_type, data) = (mime_type.to_owned(), decoded.into_owned());
+                let mime_type = mime_type.to_owned();
+                let data = decoded.into_owned();
                 self.rest.media.push(match kind {
                     MediaKind::Image => Content::Image { mime_type, data },
                     MediaKind::Audio => Content::Audio { mime_type, data },
@@ -341,7 +343,7 @@ impl<'a> GatheredContent<'a> {
     fn structured(&mut self, structured: &'a RawValue) {
         let texts: Vec<RawString<'a>> = self.pieces.iter().filter_map(Piece::token).collect();
         let parts = self.parts.take().unwrap_or_default();
-        let repeats = Repeats::of(&parts);
+        let repeats = Repeats::find(&parts);
         let short = repeats.taken_out(structured.get());
         let said = ShownContent { texts: &texts, parts: &parts, repeats: &repeats };
         if said.covers(structured.get(), &short) {

@@ -4,7 +4,7 @@ use openclaw_content::{Untrusted, clean_json, is_clean_text};
 use serde_json::{Map, Value, json};
 
 use super::wrap::WrapError;
-use crate::connection::client::{ElicitationKind, sanitized_elicitation};
+use openclaw_mcp_client::host::{ElicitationKind, sanitized_elicitation};
 
 /// Maximum length of a key, in characters.
 const MAX_KEY: usize = 200;

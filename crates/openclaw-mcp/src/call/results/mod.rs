@@ -32,9 +32,9 @@ use openclaw_content::Source;
 use openclaw_tools::{OutcomeDetails, ToolFailure, ToolOutcome};
 use serde_json::value::RawValue;
 
-use crate::call::spill::Spill;
-use crate::wire::json::Json;
+use crate::store::spill::Spill;
 use gather::{GatheredContent, ReadAnswer};
+use openclaw_mcp_client::wire::json::Json;
 use present::{can_be_shown, present, present_text};
 use text::RawString;
 

@@ -135,7 +135,7 @@ macro_rules! texts {
     ($($name:ident)*) => {
         impl<'a> ContentPart<'a> {
             $(pub(super) fn $name(&self) -> Option<RawString<'a>> {
-                self.$name.and_then(RawString::of)
+                self.$name.and_then(RawString::parse)
             })*
         }
     };
@@ -176,7 +176,7 @@ impl<'a> ContentPart<'a> {
         let annotations = self.annotations.map(|raw| serde_json::from_str(raw.get()));
         let Some(Ok(Annotations { audience })) = annotations else { return Audience::Everyone };
         let names = |role: &str| {
-            let mut listed = audience.items.iter().filter_map(|raw| RawString::of(raw));
+            let mut listed = audience.items.iter().filter_map(|raw| RawString::parse(raw));
             listed.any(|listed| listed.decode() == role)
         };
         match (names("user"), names("assistant")) {

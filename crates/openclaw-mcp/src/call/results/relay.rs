@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use super::text::RawString;
 use super::wrap::{WrapError, rendered, wrap_members};
 use super::{ResponseContext, ResultLimits, failure};
-use crate::wire::CallError;
-use crate::wire::json::{JsonCow, JsonRef};
+use openclaw_mcp_client::wire::CallError;
+use openclaw_mcp_client::wire::json::{JsonCow, JsonRef};
 
 /// Maximum length of a text in the data of an error, in characters.
 const MAX_DATA: usize = 4_000;
@@ -47,7 +47,8 @@ pub(crate) fn relayed(
 ) -> ToolOutcome {
     let source = renderer.source();
     let place = || {
-        let (source, limits) = (Arc::clone(source), ResultLimits::default());
+        let source = Arc::clone(source);
+        let limits = ResultLimits::default();
         ResponseContext { source, limits, spill: None, duration }
     };
     let not_a_result = || {
@@ -59,10 +60,7 @@ pub(crate) fn relayed(
         return not_a_result();
     }
     let is_error = is_error(raw.as_ref());
-    let json = match wraps {
-        false => Ok(String::from(raw)),
-        true => wrapped(raw, kind, renderer),
-    };
+    let json = if wraps { wrapped(raw, kind, renderer) } else { Ok(String::from(raw)) };
     let json = match json {
         Ok(json) => json,
         Err(WrapError::NotAResult) => return not_a_result(),
@@ -81,10 +79,7 @@ pub(crate) fn raw_error(error: &CallError, source: &Source, wraps: bool) -> Opti
     if !raw.get().starts_with('{') {
         return None;
     }
-    let json = match wraps {
-        false => Some(raw.get().to_owned()),
-        true => wrapped_error(raw.get(), source),
-    };
+    let json = if wraps { wrapped_error(raw.get(), source) } else { Some(raw.get().to_owned()) };
     json.map(RawReply::Error)
 }
 
@@ -285,7 +280,7 @@ mod tests {
         for rest in ["", r#","isError":false"#, r#","isError":true"#] {
             let json = format!(r#"{{"content":[{{"type":"text","text":"a"}}]{rest}}}"#);
             let raw = serde_json::value::RawValue::from_string(json).unwrap();
-            let json = crate::wire::json::Json::from(raw);
+            let json = openclaw_mcp_client::wire::json::Json::from(raw);
             let (escaped, _) = json.one_text().unwrap();
             let (before, after) = around(json.get(), escaped).unwrap();
             assert!(is_plain(before, after), "{before} {after}");

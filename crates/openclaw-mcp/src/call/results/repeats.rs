@@ -17,7 +17,7 @@ pub(super) struct Repeats<'a>(HashMap<Cow<'a, str>, usize>);
 
 impl<'a> Repeats<'a> {
     /// Collects the data of the parts of a response, in order.
-    pub(super) fn of(parts: &[Option<ContentPart<'a>>]) -> Self {
+    pub(super) fn find(parts: &[Option<ContentPart<'a>>]) -> Self {
         let mut numbers = HashMap::new();
         for (at, part) in parts.iter().enumerate() {
             let data = part.as_ref().and_then(binary).filter(|data| data.max_len() >= LEAST);
@@ -41,7 +41,9 @@ impl<'a> Repeats<'a> {
         if self.0.is_empty() {
             return Cow::Borrowed(json);
         }
-        let (mut short, mut copied, mut at) = (String::new(), 0, 0);
+        let mut short = String::new();
+        let mut copied = 0;
+        let mut at = 0;
         while let Some((start, end)) = next_string(json, at) {
             let text = &json[start..end];
             if text.len() >= LEAST
@@ -87,7 +89,7 @@ mod tests {
     fn taken_out(data: &str, json: &str) -> String {
         let part = format!(r#"{{"type":"image","data":{data:?}}}"#);
         let parts = [None, serde_json::from_str(&part).ok()];
-        Repeats::of(&parts).taken_out(json).into_owned()
+        Repeats::find(&parts).taken_out(json).into_owned()
     }
 
     #[test]
@@ -106,7 +108,8 @@ mod tests {
     #[test]
     fn short_or_different_data_is_unchanged() {
         assert_eq!(taken_out("AAAA", r#"{"a":"AAAA"}"#), r#"{"a":"AAAA"}"#);
-        let (data, other) = ("A".repeat(100), "B".repeat(100));
+        let data = "A".repeat(100);
+        let other = "B".repeat(100);
         assert_eq!(taken_out(&data, &format!("[{other:?}]")), format!("[{other:?}]"));
     }
 }

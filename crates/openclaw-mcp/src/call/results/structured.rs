@@ -55,7 +55,8 @@ impl ShownContent<'_, '_> {
             return true;
         }
         let Some(items) = inner.and_then(Value::as_array) else { return false };
-        let (texts, parts) = (self.texts.iter(), self.parts.iter());
+        let texts = self.texts.iter();
+        let parts = self.parts.iter();
         let is_each_in = |(part, item): (&Option<ContentPart<'_>>, _)| {
             part.as_ref().is_some_and(|part| self.is_in(part, item))
         };
@@ -110,7 +111,8 @@ fn says(text: RawString<'_>, value: &Value) -> bool {
 
 /// The bytes of JSON without whitespace between tokens.
 fn tokens(json: &str) -> impl Iterator<Item = u8> {
-    let (mut is_string, mut is_escaped) = (false, false);
+    let mut is_string = false;
+    let mut is_escaped = false;
     json.bytes().filter(move |byte| {
         if is_string {
             is_string = *byte != b'"' || is_escaped;
@@ -139,7 +141,7 @@ mod tests {
             parts.iter().map(|part| serde_json::from_str(part).ok()).collect();
         let texts: Vec<RawString<'_>> =
             parts.iter().flatten().filter_map(ContentPart::text).collect();
-        let repeats = Repeats::of(&parts);
+        let repeats = Repeats::find(&parts);
         let said = ShownContent { texts: &texts, parts: &parts, repeats: &repeats };
         said.covers(structured, &repeats.taken_out(structured))
     }

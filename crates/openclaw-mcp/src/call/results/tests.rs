@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::call::spill::SpillLimits;
+use crate::store::spill::SpillLimits;
 
 fn source() -> Arc<Source> {
     Arc::new(Source::mcp_tool("files", "read"))
@@ -399,7 +399,8 @@ proptest! {
         ] {
             prop_assert!(!outcome.content.is_empty());
             let text = outcome.rendered();
-            let (starts, ends) = (text.matches("<<<EXTERNAL_UNTRUSTED_CONTENT").count(), text.matches("<<<END_EXTERNAL_UNTRUSTED_CONTENT").count());
+            let starts = text.matches("<<<EXTERNAL_UNTRUSTED_CONTENT").count();
+            let ends = text.matches("<<<END_EXTERNAL_UNTRUSTED_CONTENT").count();
             prop_assert_eq!((starts, ends), if outcome.texts().any(Text::is_outside) { (1, 1) } else { (0, 0) });
         }
     }
@@ -415,7 +416,8 @@ fn hidden_content_is_kept_if_everything_is_requested() {
         let limits = ResultLimits { everything, ..ResultLimits::default() };
         outcome(raw(), source(), limits, None, Duration::ZERO)
     };
-    let (for_model, all) = (read(false), read(true));
+    let for_model = read(false);
+    let all = read(true);
     assert!(for_model.details.blobs.is_empty() && for_model.details.structured.is_none());
     assert_eq!(all.details.structured.as_deref().map(RawValue::get), Some(r#"{"n": 1}"#));
     let kept: Vec<_> =

@@ -11,7 +11,7 @@ pub(super) struct RawString<'a>(&'a str);
 
 impl<'a> RawString<'a> {
     /// The value as a string, if it is one.
-    pub(super) fn of(value: &'a RawValue) -> Option<Self> {
+    pub(super) fn parse(value: &'a RawValue) -> Option<Self> {
         value.get().strip_prefix('"')?.strip_suffix('"').map(Self)
     }
 
@@ -123,7 +123,7 @@ mod tests {
 
     fn decoded(json: &str) -> String {
         let raw = RawValue::from_string(json.to_owned()).unwrap();
-        RawString::of(&raw).unwrap().decode().into_owned()
+        RawString::parse(&raw).unwrap().decode().into_owned()
     }
 
     #[test]

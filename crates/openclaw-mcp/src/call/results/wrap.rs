@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::input::clean_requests;
 use super::relay::ReplyKind;
-use crate::inventory::listing::app;
+use openclaw_mcp_client::listing::app;
 
 /// Maximum length of a name or description, in characters.
 const MAX_LINE: usize = 600;
@@ -87,10 +87,8 @@ pub(super) fn wrap_members(
 
 fn wrap_call(result: &mut Map<String, Value>, source: &Arc<Source>) -> Result<(), WrapError> {
     let structured = result.remove("structuredContent").filter(|it| !it.is_null());
-    let mut content = match result.contains_key("content") || structured.is_none() {
-        true => list(result, "content")?,
-        false => Vec::new(),
-    };
+    let has_content = result.contains_key("content") || structured.is_none();
+    let mut content = if has_content { list(result, "content")? } else { Vec::new() };
     let mut has_text = false;
     for part in &mut content {
         has_text |= wrap_part(part, source)?;

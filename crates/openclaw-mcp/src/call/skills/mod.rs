@@ -16,12 +16,11 @@ use sha2::{Digest as _, Sha256};
 use openclaw_tools::{ToolFailure, ToolOutcome};
 
 use crate::call::results::{self, ResponseOrigin, named};
-use crate::connection::Connection;
-use crate::inventory::Inventory;
-use crate::inventory::listing::{ListedSkill, SkillFiles};
 use crate::server::Server;
-use crate::wire::TimeLimits;
-use crate::wire::json::Json;
+use openclaw_mcp_client::connection::Connection;
+use openclaw_mcp_client::listing::{ListedSkill, SkillFiles};
+use openclaw_mcp_client::wire::TimeLimits;
+use openclaw_mcp_client::wire::json::Json;
 
 /// Why a file of a skill must not be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -36,14 +35,6 @@ enum Mismatch {
     Digest,
     #[error("its front matter differs from the listed one")]
     FrontMatter,
-}
-
-impl Inventory {
-    /// Returns the skill that a URI belongs to; of nested ones, the innermost.
-    pub(crate) fn skill_of(&self, uri: &str) -> Option<&Arc<ListedSkill>> {
-        let skills = self.skills.iter().filter(|skill| skill.contains(uri));
-        skills.max_by_key(|skill| skill.uri.len())
-    }
 }
 
 /// Returns the skill that a URI belongs to. One that the server does not list is requested by the URI of

@@ -10,16 +10,16 @@ use openclaw_backoff::Jitter;
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep};
 
-use crate::connection::Connection;
-use crate::connection::client::Changes;
-use crate::fleet::shared_options::SharedOptions;
-use crate::inventory::cache::InventoryCache;
 use crate::inventory::{EVERYTHING, Update};
-use crate::process::ShutdownTimeouts;
+use crate::server::cache::InventoryCache;
 use crate::server::health::{self, HealthCheck};
+use crate::server::shared_options::SharedOptions;
 use crate::server::supervisor::{Live, ServerError};
 use crate::store::memory::KnownProtocol;
-use crate::wire::{CallError, TimeLimits};
+use openclaw_mcp_client::connection::Connection;
+use openclaw_mcp_client::host::Changes;
+use openclaw_mcp_client::process::ShutdownTimeouts;
+use openclaw_mcp_client::wire::{CallError, TimeLimits};
 
 use pace::Pace;
 

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::difference::{difference, whole};
 use super::{Approvals, Pins, ServerKey, fingerprint};
-use crate::inventory::listing::{Hints, ListedTool};
+use openclaw_mcp_client::listing::{Hints, ListedTool};
 
 /// A larger definition is not kept.
 const MAX_DEFINITION: usize = 64 * 1024;
@@ -37,7 +37,7 @@ pub(super) struct Definition {
 }
 
 impl Definition {
-    pub(super) fn of(tool: &ListedTool) -> Self {
+    pub(super) fn new(tool: &ListedTool) -> Self {
         Self {
             fingerprint: Some(fingerprint(tool)),
             title: tool.title.clone(),
@@ -59,7 +59,7 @@ impl Pins {
         let mut kept = read(&self.definitions(server)).unwrap_or_default();
         let before = kept.remove(&tool.name).and_then(|it| serde_json::from_value(it).ok());
         let before = before.filter(|it: &Definition| it.fingerprint == approved);
-        let after = Definition::of(tool);
+        let after = Definition::new(tool);
         match before {
             Some(before) => difference(&before, &after),
             None => whole(&after),
@@ -68,7 +68,9 @@ impl Pins {
 
     /// Keeps the definition of a tool that was approved, in the background.
     pub(crate) fn keep_definition(self: &Arc<Self>, server: &ServerKey, tool: &Arc<ListedTool>) {
-        let (pins, server, tool) = (Arc::clone(self), server.clone(), Arc::clone(tool));
+        let pins = Arc::clone(self);
+        let server = server.clone();
+        let tool = Arc::clone(tool);
         self.saving.spawn_blocking(move || {
             let approvals = pins.known().approvals.clone();
             pins.save_definitions(&server, &[tool], &approvals);
@@ -90,13 +92,14 @@ impl Pins {
             let of_server = approvals.get(server);
             kept.retain(|name, _| of_server.is_some_and(|known| known.contains_key(name)));
             for tool in tools {
-                let definition = Definition::of(tool);
+                let definition = Definition::new(tool);
                 let is_small = serde_json::to_vec(&definition)?.len() <= MAX_DEFINITION;
                 let value = serde_json::to_value(&definition)?;
-                match is_small {
-                    true => kept.insert(tool.name.clone(), value),
-                    false => kept.remove(&tool.name),
-                };
+                if is_small {
+                    kept.insert(tool.name.clone(), value);
+                } else {
+                    kept.remove(&tool.name);
+                }
             }
             let text = serde_json::to_vec(&kept)?;
             if text.len() > MAX_FILE {

@@ -16,18 +16,21 @@ pub(super) fn difference(before: &Definition, after: &Definition) -> Option<Vec<
     texts("title", before.title.as_deref(), after.title.as_deref(), &mut lines);
     texts("", before.description.as_deref(), after.description.as_deref(), &mut lines);
     let hints = |of: &Definition| {
-        let (read_only, destructive) = (of.hints.read_only_hint, of.hints.destructive_hint);
+        let read_only = of.hints.read_only_hint;
+        let destructive = of.hints.destructive_hint;
         [("read-only", read_only), ("destructive", destructive)]
     };
     for ((name, old), (_, new)) in hints(before).into_iter().zip(hints(after)) {
-        let words = |hint: Option<bool>| hint.map(|hint| hint.to_string());
-        texts(name, words(old).as_deref(), words(new).as_deref(), &mut lines);
+        let shown = |hint: Option<bool>| hint.map(|hint| hint.to_string());
+        texts(name, shown(old).as_deref(), shown(new).as_deref(), &mut lines);
     }
     let nothing = Map::new();
     let properties = |of: &Definition| of.input_schema.get("properties").cloned();
-    let (old, new) = (properties(before), properties(after));
+    let old = properties(before);
+    let new = properties(after);
     let object = |value: &Option<Value>| value.as_ref().and_then(Value::as_object).cloned();
-    let (old, new) = (object(&old), object(&new));
+    let old = object(&old);
+    let new = object(&new);
     members(
         "parameter ",
         old.as_ref().unwrap_or(&nothing),
@@ -74,22 +77,25 @@ fn texts(label: &str, before: Option<&str>, after: Option<&str>, lines: &mut Vec
     if before == after {
         return;
     }
-    let (old, new) = (pieces(before), pieces(after));
+    let old = pieces(before);
+    let new = pieces(after);
     let same_start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
-    let (old, new) = (&old[same_start..], &new[same_start..]);
+    let old = &old[same_start..];
+    let new = &new[same_start..];
     let same_end = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
     let label = if label.is_empty() { String::new() } else { format!("{label}: ") };
-    let (old, new) = (&old[..old.len() - same_end], &new[..new.len() - same_end]);
+    let old = &old[..old.len() - same_end];
+    let new = &new[..new.len() - same_end];
     for (mark, pieces) in [('-', old), ('+', new)] {
         lines.extend(pieces.iter().map(|piece| format!("{mark} {label}{piece}")));
     }
     // The texts differ in white space only. The lines may look the same: it is collapsed there.
-    if words(old).eq(words(new)) {
+    if words_of_pieces(old).eq(words_of_pieces(new)) {
         lines.push(format!("+ {label}the white space is different"));
     }
 }
 
-fn words<'a>(pieces: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+fn words_of_pieces<'a>(pieces: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
     pieces.iter().flat_map(|piece| piece.split_whitespace())
 }
 

@@ -4,7 +4,7 @@ use openclaw_tools::ToolFingerprint;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::inventory::listing::ListedTool;
+use openclaw_mcp_client::listing::ListedTool;
 
 /// Hashes the title, description, schema and hints of a tool. The order of keys in the schema does
 /// not matter.

@@ -199,7 +199,9 @@ impl Pins {
         fingerprint: ToolFingerprint,
         always: Option<GrantRule>,
     ) {
-        let (pins, server, tool) = (Arc::clone(self), server.clone(), tool.to_owned());
+        let pins = Arc::clone(self);
+        let server = server.clone();
+        let tool = tool.to_owned();
         let mut known = self.known();
         let approved =
             Approved::renewed(known.approved(&server, &tool), fingerprint, always.clone());

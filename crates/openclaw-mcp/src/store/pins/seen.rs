@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 use tokio::runtime::Handle;
 
 use super::{Approved, Pins, ServerKey, fingerprint, now};
-use crate::inventory::listing::ListedTool;
+use openclaw_mcp_client::listing::ListedTool;
 
 /// How many tools of a server are kept: a server decides what it lists.
 pub(super) const MAX_TOOLS: usize = 2_000;
@@ -33,7 +33,9 @@ impl Pins {
         let being_saved = known.being_saved.entry(server.clone()).or_default();
         being_saved.extend(seen.iter().cloned());
         drop(known);
-        let (pins, server, listed) = (Arc::clone(self), server.clone(), listed.to_vec());
+        let pins = Arc::clone(self);
+        let server = server.clone();
+        let listed = listed.to_vec();
         let save = move || {
             if let Err(error) = pins.save_seen(&server, &listed, &new, &seen) {
                 tracing::warn!(server = %server.server, %error, "cannot save the tools seen");

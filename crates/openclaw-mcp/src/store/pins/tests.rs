@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::seen::MAX_TOOLS;
 use super::*;
-use crate::inventory::listing::ListedTool;
+use openclaw_mcp_client::listing::ListedTool;
 
 fn key(server: &str) -> ServerKey {
     let identity = serde_json::from_value(json!("1f")).unwrap();
@@ -18,9 +18,9 @@ fn tool(description: &str, schema: Value) -> ListedTool {
         title: None,
         description: Some(description.to_owned()),
         input_schema: std::sync::Arc::new(input_schema),
-        hints: crate::inventory::listing::Hints::default(),
-        task_support: crate::inventory::listing::TaskSupport::default(),
-        other: crate::inventory::listing::OtherMembers::default(),
+        hints: openclaw_mcp_client::listing::Hints::default(),
+        task_support: openclaw_mcp_client::listing::TaskSupport::default(),
+        other: openclaw_mcp_client::listing::OtherMembers::default(),
     }
 }
 
@@ -100,7 +100,8 @@ fn an_approved_tool_stays_the_same_until_it_changes_also_after_a_restart() {
 #[test]
 fn only_a_permanently_approved_and_unchanged_tool_is_called_without_asking() {
     let (_folder, path, pins) = start();
-    let (first, other) = (fingerprint("Reads."), fingerprint("Reads. Also sends."));
+    let first = fingerprint("Reads.");
+    let other = fingerprint("Reads. Also sends.");
     pins.approve(&key("files"), "read", first, None).unwrap();
     assert!(!is_free(&pins, "files", "read", &first));
     pins.approve(&key("files"), "read", first, Some(GrantRule::Tool)).unwrap();
@@ -271,7 +272,8 @@ fn an_empty_file_holds_no_approvals() {
 #[tokio::test]
 async fn an_approval_is_valid_while_it_is_being_saved_and_afterwards_only_if_that_succeeded() {
     let (_folder, path, pins) = start();
-    let (now, later) = (fingerprint("Reads."), fingerprint("Deletes."));
+    let now = fingerprint("Reads.");
+    let later = fingerprint("Deletes.");
     let turn = file::take_turn(&path, PATIENCE).unwrap();
     pins.keep(&key("files"), "read", now, Some(GrantRule::Tool));
     assert!(!path.exists());
@@ -342,7 +344,8 @@ fn a_later_approval_of_the_same_tool_is_valid_until_it_is_saved_itself() {
         since: 1,
         always: always.into_iter().collect(),
     };
-    let (once, always) = (approved(None), approved(Some(GrantRule::Tool)));
+    let once = approved(None);
+    let always = approved(Some(GrantRule::Tool));
     let mut known = KnownApprovals::default();
     let tools = known.being_saved.entry(key("git")).or_default();
     tools.insert("push".to_owned(), always.clone());

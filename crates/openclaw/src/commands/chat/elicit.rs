@@ -1,6 +1,6 @@
 //! Elicitations during a turn or a call: prompts the user for the answers (T11).
 
-use openclaw_mcp::connection::client::ElicitationAnswer;
+use openclaw_mcp_client::host::ElicitationAnswer;
 use openclaw_protocol::mcp::elicitation::Elicitation;
 
 use super::dialogue::{AfterQuestion, Dialogue, LineInput};

@@ -4,7 +4,7 @@
 mod form;
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::connection::client::{ElicitationAnswer, ElicitationKind};
+use openclaw_mcp_client::host::{ElicitationAnswer, ElicitationKind};
 use openclaw_protocol::mcp::elicitation::{
     Action, Elicitation, QuestionKind as Shown, RespondParams,
 };

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use openclaw_config::Paths;
-use openclaw_mcp::process::exit_words;
+use openclaw_process::exit_words;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use openclaw_mcp::process::exit_words;
+use openclaw_process::exit_words;
 
 use crate::edge::Edge;
 use crate::error::{CommandError, Context as _};

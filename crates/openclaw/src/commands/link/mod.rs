@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use openclaw_config::{Config, Paths};
 use openclaw_gateway::Gateway;
-use openclaw_mcp::fleet::StartMode;
+use openclaw_mcp::server::StartMode;
 use openclaw_protocol::client::Client;
 use openclaw_protocol::connect::caps;
 use openclaw_protocol::mcp::ServersParams;

@@ -1,10 +1,10 @@
 //! Tests the connection to a server that was just added.
 
 use openclaw_config::{Config, OAuthGrant, Paths, ServerName, Transport};
-use openclaw_mcp::connection::remote::uses_tokens;
 use openclaw_mcp::server::Server;
 use openclaw_mcp::server::status::ServerState;
 use openclaw_mcp::server::supervisor::ServerError;
+use openclaw_mcp_client::connection::remote::uses_tokens;
 use serde_json::{Value, json};
 
 use super::shell::with_own_servers;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::pin::pin;
 
-use openclaw_mcp::connection::client::ElicitationAnswer;
+use openclaw_mcp_client::host::ElicitationAnswer;
 use openclaw_protocol::approvals::{Approval, ApprovalKind, ResolvedEvent as Resolved};
 use openclaw_protocol::mcp::elicitation::{Elicitation, ResolvedEvent};
 use openclaw_protocol::mcp::{CallParams, Outcome, ProgressEvent};

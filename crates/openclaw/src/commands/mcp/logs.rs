@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use openclaw_config::ServerName;
 use openclaw_gateway::mcp::unknown_server;
-use openclaw_mcp::server::log::{Follower, ServerLog};
+use openclaw_mcp_client::log::{Follower, ServerLog};
 use openclaw_protocol::mcp::{LogsParams, LogsResult};
 use openclaw_protocol::rpc;
 use serde_json::json;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use openclaw_content::{Untrusted, clean_line, wrap_words};
 use openclaw_gateway::mcp::ServerEntry;
-use openclaw_mcp::fleet::StartMode;
+use openclaw_mcp::server::StartMode;
 use openclaw_mcp::server::status::{AuthKind, ServerState, ServerStatus};
 use openclaw_protocol::mcp::{GrantInfo, ServersParams, ServersResult};
 use openclaw_protocol::rpc;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use openclaw_config::{AgentConfig, Config, Paths};
 use openclaw_gateway::Gateway;
-use openclaw_mcp::fleet::StartMode;
 use openclaw_mcp::fleet::agent::AgentTools;
+use openclaw_mcp::server::StartMode;
 use openclaw_protocol::{RequestError, Rpc, Surface, ask, detail};
 
 use super::screen::{Screen, Starting};

@@ -2,7 +2,7 @@
 
 use comfy_table::{Attribute, Cell};
 use openclaw_gateway::mcp::status_rows;
-use openclaw_mcp::fleet::StartMode;
+use openclaw_mcp::server::StartMode;
 use openclaw_mcp::server::status::{ActiveTransport, ServerState, ServerStatus};
 use openclaw_protocol::mcp::{AuthAction, AuthParams, GrantInfo, ServerParams};
 use openclaw_protocol::rpc;

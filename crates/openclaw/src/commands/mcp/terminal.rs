@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use openclaw_mcp::connection::client::ElicitationAnswer;
+use openclaw_mcp_client::host::ElicitationAnswer;
 use openclaw_protocol::approvals::Approval;
 use openclaw_protocol::mcp::elicitation::Elicitation;
 use tokio::sync::Mutex;

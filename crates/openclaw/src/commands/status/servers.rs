@@ -5,8 +5,8 @@ use std::path::Path;
 use openclaw_config::Config;
 use openclaw_gateway::mcp::summary;
 use openclaw_mcp::fleet::agent::statuses_at_rest;
+use openclaw_mcp::server::last_error::LastTrouble;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
-use openclaw_mcp::store::last_error::LastTrouble;
 use openclaw_mcp::store::memory::Memory;
 
 use crate::commands::check::Check;

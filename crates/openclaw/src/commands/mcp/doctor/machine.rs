@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use openclaw_config::StdioServer;
-use openclaw_mcp::process::missing_interpreter;
-use openclaw_mcp::process::program::{ProgramLookup, check_arguments};
+use openclaw_mcp_client::process::missing_interpreter;
+use openclaw_process::program::{ProgramLookup, check_arguments};
 use openclaw_secrets::{Environment, SecretTemplate};
 
 use crate::commands::check::Check;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use openclaw_config::{HttpServer, ProxySetting};
-use openclaw_mcp::connection::remote::Network;
+use openclaw_mcp_client::connection::remote::Network;
 use openclaw_secrets::Environment;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
