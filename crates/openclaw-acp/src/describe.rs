@@ -16,7 +16,7 @@ use crate::catalog::ToolCatalog;
 use crate::changes::{changed_path, changes};
 use crate::content::text_content;
 use crate::folders::SessionFolders;
-use crate::lent_tools::LentTools;
+use crate::lent_tools::EditorLentTools;
 
 /// Maximum number of characters of a command or of arguments that are shown before a call.
 const MAX_SHOWN: usize = 20_000;
@@ -24,7 +24,7 @@ const MAX_SHOWN: usize = 20_000;
 /// Describes the calls of a session.
 pub(crate) struct CallDescriber {
     pub(crate) folders: Arc<SessionFolders>,
-    pub(crate) lent: Arc<LentTools>,
+    pub(crate) lent: Arc<EditorLentTools>,
     pub(crate) catalog: Arc<ToolCatalog>,
 }
 

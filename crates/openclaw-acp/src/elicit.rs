@@ -31,7 +31,7 @@ const NO: &str = "no";
 const LABEL: usize = 500;
 
 /// Forwards the questions of MCP servers to the client.
-pub(crate) struct Elicitations {
+pub(crate) struct SessionElicitations {
     pub(crate) gateway: Arc<GatewaySession>,
     pub(crate) client: Arc<SessionClient>,
     pub(crate) turn: Arc<CurrentTurn>,
@@ -40,7 +40,7 @@ pub(crate) struct Elicitations {
 }
 
 /// Forwards the questions of a session's own servers.
-impl Elicitor for Elicitations {
+impl Elicitor for SessionElicitations {
     fn ask(&self, question: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
         Box::pin(async move {
             let ElicitationRequest { server, message, wanted, .. } = question;
@@ -52,7 +52,7 @@ impl Elicitor for Elicitations {
     }
 }
 
-impl Elicitations {
+impl SessionElicitations {
     /// Forwards a question of a server of the gateway, in a task of its own.
     pub(crate) fn forward(self: &Arc<Self>, asked: Elicitation) {
         let Elicitation { id, server, message, wanted, .. } = asked;

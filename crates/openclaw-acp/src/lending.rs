@@ -17,7 +17,7 @@ use crate::commands::CommandMenu;
 use crate::content::chunk;
 use crate::editor_tools::EditorTools;
 use crate::gateway::GatewaySession;
-use crate::lent_tools::{LentTool, LentTools};
+use crate::lent_tools::{EditorLentTool, EditorLentTools};
 use crate::publish::Publisher;
 use crate::servers::SessionServers;
 
@@ -30,7 +30,7 @@ const LONG_WAIT: Duration = Duration::from_secs(1);
 pub(crate) struct Lending {
     pub(crate) gateway: Arc<GatewaySession>,
     pub(crate) client: Arc<SessionClient>,
-    pub(crate) lent: Arc<LentTools>,
+    pub(crate) lent: Arc<EditorLentTools>,
     pub(crate) servers: Option<Arc<SessionServers>>,
     pub(crate) editor_tools: Arc<EditorTools>,
     pub(crate) publisher: Arc<Publisher>,
@@ -176,7 +176,7 @@ impl Lending {
 }
 
 /// A lent tool in the gateway's protocol.
-fn extra_tool(tool: &LentTool) -> ExtraTool {
+fn extra_tool(tool: &EditorLentTool) -> ExtraTool {
     ExtraTool {
         name: tool.name.clone(),
         description: tool.description.clone(),

@@ -20,7 +20,7 @@ use crate::calls::result_content;
 use crate::current_turn::CurrentTurn;
 use crate::editor_tools::EditorTools;
 use crate::gateway::GatewaySession;
-use crate::lent_tools::{LentToolOutcome, LentToolOwner, LentTools};
+use crate::lent_tools::{EditorLentTools, LentToolOutcome, LentToolOwner};
 use crate::open_calls::OpenCalls;
 use crate::servers::SessionServers;
 use crate::tasks::SessionTasks;
@@ -33,7 +33,7 @@ pub(crate) struct LentCalls {
     pub(crate) gateway: Arc<GatewaySession>,
     pub(crate) turn: Arc<CurrentTurn>,
     pub(crate) calls: Arc<OpenCalls>,
-    pub(crate) lent: Arc<LentTools>,
+    pub(crate) lent: Arc<EditorLentTools>,
     pub(crate) servers: Option<Arc<SessionServers>>,
     pub(crate) editor_tools: Arc<EditorTools>,
     pub(crate) tasks: SessionTasks,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 /// A tool that a session lends to the gateway.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct LentTool {
+pub(crate) struct EditorLentTool {
     /// The name that the model sees.
     pub(crate) name: String,
     pub(crate) label: String,
@@ -54,24 +54,24 @@ pub(crate) fn text_block(text: &str) -> Value {
 
 /// The tools that a session has lent.
 #[derive(Debug, Default)]
-pub(crate) struct LentTools(Mutex<State>);
+pub(crate) struct EditorLentTools(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     /// `None` before the first time.
-    lent: Option<Vec<LentTool>>,
+    lent: Option<Vec<EditorLentTool>>,
     /// The revision of the servers' lists that they were taken from.
     revision: Option<u64>,
     /// Those that the user always allows, as they were then.
-    allowed: Vec<LentTool>,
+    allowed: Vec<EditorLentTool>,
 }
 
-impl LentTools {
+impl EditorLentTools {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn find(&self, name: &str) -> Option<LentTool> {
+    pub(crate) fn find(&self, name: &str) -> Option<EditorLentTool> {
         self.lock().lent.iter().flatten().find(|tool| tool.name == name).cloned()
     }
 
@@ -82,23 +82,23 @@ impl LentTools {
     }
 
     /// Records the revision of these tools. Returns whether they are lent already.
-    pub(crate) fn set_revision(&self, revision: Option<u64>, tools: &[LentTool]) -> bool {
+    pub(crate) fn set_revision(&self, revision: Option<u64>, tools: &[EditorLentTool]) -> bool {
         let mut state = self.lock();
         state.revision = revision;
         state.lent.as_deref() == Some(tools)
     }
 
     /// Records the tools that are lent; `None` if they have to be lent again.
-    pub(crate) fn set(&self, tools: Option<Vec<LentTool>>) {
+    pub(crate) fn set(&self, tools: Option<Vec<EditorLentTool>>) {
         self.lock().lent = tools;
     }
 
     /// Allows a tool, as long as it stays as it is.
-    pub(crate) fn allow(&self, tool: LentTool) {
+    pub(crate) fn allow(&self, tool: EditorLentTool) {
         self.lock().allowed.push(tool);
     }
 
-    pub(crate) fn is_allowed(&self, tool: &LentTool) -> bool {
+    pub(crate) fn is_allowed(&self, tool: &EditorLentTool) -> bool {
         self.lock().allowed.contains(tool)
     }
 }

@@ -20,7 +20,7 @@ use crate::current_turn::CurrentTurn;
 use crate::describe::{CallDescriber, whole_call};
 use crate::editor_tools::EditorTools;
 use crate::gateway::GatewaySession;
-use crate::lent_tools::LentTools;
+use crate::lent_tools::EditorLentTools;
 use crate::open_calls::OpenCalls;
 use crate::options::SessionOptions;
 use crate::questions::{OpenQuestions, PermissionAnswer, choose};
@@ -48,7 +48,7 @@ pub(crate) struct Permissions {
     pub(crate) client: Arc<SessionClient>,
     pub(crate) turn: Arc<CurrentTurn>,
     pub(crate) calls: Arc<OpenCalls>,
-    pub(crate) lent: Arc<LentTools>,
+    pub(crate) lent: Arc<EditorLentTools>,
     pub(crate) options: Arc<SessionOptions>,
     pub(crate) describer: Arc<CallDescriber>,
     pub(crate) editor_tools: Arc<EditorTools>,

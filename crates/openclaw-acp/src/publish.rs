@@ -18,7 +18,7 @@ use crate::client::SessionClient;
 use crate::current_turn::CurrentTurn;
 use crate::gateway::GatewaySession;
 use crate::lent_calls::{LentCalls, invoke_result};
-use crate::lent_tools::{LentTool, LentToolOutcome, LentTools};
+use crate::lent_tools::{EditorLentTool, EditorLentTools, LentToolOutcome};
 use crate::permission::Permissions;
 use crate::tasks::SessionTasks;
 
@@ -35,7 +35,7 @@ pub(crate) struct Publisher {
     pub(crate) gateway: Arc<GatewaySession>,
     pub(crate) client: Arc<SessionClient>,
     pub(crate) turn: Arc<CurrentTurn>,
-    pub(crate) lent: Arc<LentTools>,
+    pub(crate) lent: Arc<EditorLentTools>,
     pub(crate) lent_calls: Arc<LentCalls>,
     pub(crate) permissions: Arc<Permissions>,
     pub(crate) tasks: SessionTasks,
@@ -51,7 +51,7 @@ impl Publisher {
     pub(crate) async fn publish(
         self: &Arc<Self>,
         connected: &mut Option<Arc<PublishingNode>>,
-        tools: &[LentTool],
+        tools: &[EditorLentTool],
     ) -> Result<(), String> {
         let node = match connected {
             Some(node) => Arc::clone(node),
@@ -180,7 +180,7 @@ impl Publisher {
     }
 }
 
-fn published(tool: &LentTool) -> PublishedTool {
+fn published(tool: &EditorLentTool) -> PublishedTool {
     PublishedTool {
         name: tool.name.clone(),
         description: tool.description.clone(),

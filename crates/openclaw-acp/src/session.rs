@@ -17,12 +17,12 @@ use crate::commands::{CommandMenu, SentCommands};
 use crate::current_turn::{CurrentTurn, TurnEnd};
 use crate::describe::CallDescriber;
 use crate::editor_tools::EditorTools;
-use crate::elicit::Elicitations;
+use crate::elicit::SessionElicitations;
 use crate::folders::SessionFolders;
 use crate::gateway::GatewaySession;
 use crate::lending::Lending;
 use crate::lent_calls::LentCalls;
-use crate::lent_tools::LentTools;
+use crate::lent_tools::EditorLentTools;
 use crate::open_calls::OpenCalls;
 use crate::options::SessionOptions;
 use crate::outbox::WriteBacklog;
@@ -58,7 +58,7 @@ pub(crate) struct AcpSession {
     pub(crate) commands: Arc<CommandMenu>,
     pub(crate) questions: Arc<OpenQuestions>,
     pub(crate) permissions: Arc<Permissions>,
-    pub(crate) elicitations: Arc<Elicitations>,
+    pub(crate) elicitations: Arc<SessionElicitations>,
     pub(crate) servers: Option<Arc<SessionServers>>,
     pub(crate) lent_calls: Arc<LentCalls>,
     pub(crate) lending: Arc<Lending>,
@@ -81,7 +81,7 @@ impl AcpSession {
         let tasks = SessionTasks::default();
         let turn: Arc<CurrentTurn> = Arc::default();
         let calls: Arc<OpenCalls> = Arc::default();
-        let lent: Arc<LentTools> = Arc::default();
+        let lent: Arc<EditorLentTools> = Arc::default();
         let questions: Arc<OpenQuestions> = Arc::default();
         let catalog = Arc::new(ToolCatalog::new(gateway.clone()));
         let options = Arc::new(SessionOptions::new(gateway.clone(), client.clone()));
@@ -90,7 +90,7 @@ impl AcpSession {
             lent: lent.clone(),
             catalog: catalog.clone(),
         });
-        let elicitations = Arc::new(Elicitations {
+        let elicitations = Arc::new(SessionElicitations {
             gateway: gateway.clone(),
             client: client.clone(),
             turn: turn.clone(),

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use crate::callers::{Callers, Connected};
 use crate::clock::now_ms;
-use crate::pending_requests::PendingRequests;
+use crate::pending_requests::OpenRequests;
 
 /// The engine times out this much later, so that the timeout is reported here first.
 const MARGIN: Duration = Duration::from_secs(5);
@@ -34,12 +34,12 @@ const MAX_ADDRESS: usize = 16 * 1024;
 #[derive(Debug)]
 pub(crate) struct Elicitations {
     callers: Arc<Callers>,
-    pending: PendingRequests<Elicitation, ElicitationAnswer>,
+    pending: OpenRequests<Elicitation, ElicitationAnswer>,
 }
 
 impl Elicitations {
     pub(crate) fn new(callers: Arc<Callers>) -> Self {
-        Self { callers, pending: PendingRequests::default() }
+        Self { callers, pending: OpenRequests::default() }
     }
 
     /// The pending questions that a caller may answer, oldest first.

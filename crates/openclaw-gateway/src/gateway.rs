@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::agents::{ActiveConfig, Agents};
-use crate::approvals::{ApprovalRules, Approvals};
+use crate::approvals::{ApprovalRules, PendingApprovals};
 use crate::callers::Callers;
 use crate::client_metadata;
 use crate::configuration::Configuration;
@@ -31,7 +31,7 @@ use crate::elicitations::Elicitations;
 use crate::host::HostContext;
 use crate::hub::{ActiveAgents, HubElicitor, HubSampler};
 use crate::lent::Lent;
-use crate::mcp::Servers;
+use crate::mcp::McpServers;
 use crate::methods::{self, ProcessInfo, Services};
 use crate::metrics::{LiveMetrics, ServedMetrics};
 use crate::resource_cache::ResourceCache;
@@ -105,7 +105,7 @@ impl Gateway {
         };
         let callers = Arc::<Callers>::default();
         let runs = Arc::new(Runs::new(ending.clone()));
-        let approvals = Arc::new(Approvals::new(Arc::clone(&callers), is_served));
+        let approvals = Arc::new(PendingApprovals::new(Arc::clone(&callers), is_served));
         let elicitations = Arc::new(Elicitations::new(Arc::clone(&callers)));
         let lent = Arc::new(Lent::new(Arc::clone(&callers)));
         let asks = Arc::<Asks>::default();
@@ -131,8 +131,12 @@ impl Gateway {
             }));
             let config = Arc::new(config);
             let fleet = Fleet::start(&config, fleet);
-            let servers =
-                Servers::new(Arc::clone(&fleet), Arc::clone(&config), logs.clone(), tasks.clone());
+            let servers = McpServers::new(
+                Arc::clone(&fleet),
+                Arc::clone(&config),
+                logs.clone(),
+                tasks.clone(),
+            );
             Agents::new(config, fleet, Arc::new(servers), host)
         });
         let fleet = Arc::clone(agents.fleet());

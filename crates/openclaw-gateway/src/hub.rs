@@ -7,7 +7,7 @@ use openclaw_config::{ApprovalFallback, HubApprovals, SamplingRule};
 use openclaw_mcp_client::host::{
     ElicitationAnswer, ElicitationRequest, Elicitor, Sampler, SamplingRequest,
 };
-use openclaw_mcp_server::hub::Agents as HubAgents;
+use openclaw_mcp_server::hub::HubAgents;
 use openclaw_mcp_server::hub::asks::Asks;
 use openclaw_tools::Fallback;
 use serde_json::Value;

@@ -13,7 +13,7 @@ use openclaw_protocol::ErrorShape;
 use openclaw_protocol::metrics::{CallNumbers, SampleResult, ServerSample, ToolSample};
 use openclaw_secrets::Resolver;
 
-use crate::approvals::Approvals;
+use crate::approvals::PendingApprovals;
 use crate::callers::Callers;
 use crate::clock::now_ms;
 use crate::runs::Runs;
@@ -79,7 +79,7 @@ pub(crate) struct LiveMetrics {
     pub(crate) fleet: Arc<Fleet>,
     pub(crate) runs: Arc<Runs>,
     pub(crate) callers: Arc<Callers>,
-    pub(crate) approvals: Arc<Approvals>,
+    pub(crate) approvals: Arc<PendingApprovals>,
 }
 
 impl LiveMetrics {

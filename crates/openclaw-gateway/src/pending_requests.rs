@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 /// Pending requests `Q` that are answered with `A`.
 #[derive(Debug)]
-pub(crate) struct PendingRequests<Q, A> {
+pub(crate) struct OpenRequests<Q, A> {
     open: Mutex<BTreeMap<String, Open<Q, A>>>,
     next: AtomicU64,
 }
@@ -27,13 +27,13 @@ pub(crate) fn not_pending() -> ErrorShape {
     ErrorShape::new(ErrorCode::ApprovalNotFound, "no pending request with this id")
 }
 
-impl<Q, A> Default for PendingRequests<Q, A> {
+impl<Q, A> Default for OpenRequests<Q, A> {
     fn default() -> Self {
         Self { open: Mutex::default(), next: AtomicU64::new(0) }
     }
 }
 
-impl<Q: Clone, A> PendingRequests<Q, A> {
+impl<Q: Clone, A> OpenRequests<Q, A> {
     /// Returns a unique number.
     pub(crate) fn number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)

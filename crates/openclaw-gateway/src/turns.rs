@@ -18,7 +18,7 @@ use serde_json::json;
 use tracing::Instrument as _;
 
 use crate::agents::AgentRuntime;
-use crate::approvals::{Approvals, CallerApprover};
+use crate::approvals::{CallerApprover, PendingApprovals};
 use crate::briefing;
 use crate::callers::Callers;
 use crate::clock::now_ms;
@@ -73,7 +73,7 @@ impl TurnWork {
 /// Runs turns.
 pub(crate) struct Turns {
     sessions: Arc<Sessions>,
-    approvals: Arc<Approvals>,
+    approvals: Arc<PendingApprovals>,
     callers: Arc<Callers>,
     lent: Arc<Lent>,
     resources: Arc<ResourceCache>,
@@ -83,7 +83,7 @@ pub(crate) struct Turns {
 impl Turns {
     pub(crate) fn new(
         sessions: Arc<Sessions>,
-        approvals: Arc<Approvals>,
+        approvals: Arc<PendingApprovals>,
         callers: Arc<Callers>,
         lent: Arc<Lent>,
         resources: Arc<ResourceCache>,

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use crate::builtin::EditorTool;
 use crate::client::SessionClient;
 use crate::folders::SessionFolders;
-use crate::lent_tools::{LentTool, LentToolOutcome, LentToolOwner};
+use crate::lent_tools::{EditorLentTool, LentToolOutcome, LentToolOwner};
 use crate::open_calls::OpenCalls;
 use crate::tasks::SessionTasks;
 
@@ -77,8 +77,8 @@ impl EditorTools {
         Self { offered: offered(&client.capabilities), folders, client, calls, tasks }
     }
 
-    pub(crate) fn tools(&self) -> Vec<LentTool> {
-        let tools = self.offered.iter().map(|tool| LentTool {
+    pub(crate) fn tools(&self) -> Vec<EditorLentTool> {
+        let tools = self.offered.iter().map(|tool| EditorLentTool {
             name: tool.name().to_owned(),
             label: tool.title().to_owned(),
             description: tool.description(self.folders.cwd()),

@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 pub(crate) use self::entry::EditorServer;
-use crate::lent_tools::{LentTool, LentToolOutcome, LentToolOwner, text_block};
+use crate::lent_tools::{EditorLentTool, LentToolOutcome, LentToolOwner, text_block};
 
 /// The template of the tool names (P2).
 const NAMING: &str = "mcp__{server}__{tool}";
@@ -147,7 +147,7 @@ impl SessionServers {
     }
 
     /// Returns the tools, and a note if there are too many.
-    pub(crate) fn tools(&self) -> (Vec<LentTool>, Option<String>) {
+    pub(crate) fn tools(&self) -> (Vec<EditorLentTool>, Option<String>) {
         let tools = self.view().map(|view| view.tools()).unwrap_or_default();
         let found = tools.len();
         let most = self.max_tools;
@@ -163,7 +163,7 @@ impl SessionServers {
         let tools = tools.iter().take(most).map(|tool| {
             let spec = tool.spec();
             let own = spec.name.as_str();
-            LentTool {
+            EditorLentTool {
                 name: lent_name(own).to_owned(),
                 label: spec.label.clone(),
                 description: spec.description.clone(),

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::runtime::{AgentRuntime, NativeToolsError, native_tools};
 use crate::host::HostContext;
-use crate::mcp::Servers;
+use crate::mcp::McpServers;
 
 /// How many agents in other folders are kept.
 const MAX_ELSEWHERE: usize = 32;
@@ -25,7 +25,7 @@ pub struct ActiveConfig {
     /// Agents that work in another folder for a client, by id and folder.
     elsewhere: Mutex<BTreeMap<(String, PathBuf), Arc<AgentRuntime>>>,
     fleet: Arc<Fleet>,
-    servers: Arc<Servers>,
+    servers: Arc<McpServers>,
     host: HostContext,
 }
 
@@ -33,7 +33,7 @@ impl ActiveConfig {
     pub(super) fn new(
         config: Arc<Config>,
         fleet: &Arc<Fleet>,
-        servers: &Arc<Servers>,
+        servers: &Arc<McpServers>,
         host: &HostContext,
     ) -> Self {
         let agents = config.agents.iter().map(|agent| (agent.id.to_string(), OnceLock::new()));

@@ -18,7 +18,7 @@ use openclaw_sessions::SessionKey;
 use openclaw_tools::native;
 
 use crate::host::HostContext;
-use crate::mcp::Servers;
+use crate::mcp::McpServers;
 
 /// Maximum characters of a path in an error.
 const MAX_SHOWN: usize = 200;
@@ -28,7 +28,7 @@ const MAX_SHOWN: usize = 200;
 pub(crate) struct Agents {
     active: ArcSwap<ActiveConfig>,
     fleet: Arc<Fleet>,
-    servers: Arc<Servers>,
+    servers: Arc<McpServers>,
     host: HostContext,
 }
 
@@ -36,7 +36,7 @@ impl Agents {
     pub(crate) fn new(
         config: Arc<Config>,
         fleet: Arc<Fleet>,
-        servers: Arc<Servers>,
+        servers: Arc<McpServers>,
         host: HostContext,
     ) -> Self {
         let active = ActiveConfig::new(config, &fleet, &servers, &host);
@@ -65,7 +65,7 @@ impl Agents {
     }
 
     /// Their changes at run time.
-    pub(crate) fn servers(&self) -> &Arc<Servers> {
+    pub(crate) fn servers(&self) -> &Arc<McpServers> {
         &self.servers
     }
 

@@ -13,7 +13,7 @@ use openclaw_tools::native::{self, Native, NativeTools};
 use openclaw_tools::{ApprovalRule, Fallback, NoTools, Policy, ToolSource, Toolbox};
 
 use crate::host::HostContext;
-use crate::mcp::{ManageTool, Servers};
+use crate::mcp::{ManageTool, McpServers};
 use crate::model_choice::Models;
 
 /// Why the native tools are not available.
@@ -38,7 +38,7 @@ impl AgentRuntime {
         agent: &AgentConfig,
         config: &Config,
         fleet: &Arc<Fleet>,
-        servers: &Arc<Servers>,
+        servers: &Arc<McpServers>,
         host: &HostContext,
     ) -> Self {
         let named = agent.workspace.clone();

@@ -12,7 +12,7 @@ use openclaw_tools::{
 };
 
 use super::subjects::ApprovalSubject;
-use super::{ApprovalDecision, Approvals};
+use super::{ApprovalDecision, PendingApprovals};
 use crate::clock::now_ms;
 use crate::turn_events::TurnEvents;
 
@@ -22,7 +22,7 @@ struct NoApprover;
 /// Asks the connected callers, for one turn.
 #[derive(Debug)]
 pub(crate) struct CallerApprover {
-    pub(crate) approvals: Arc<Approvals>,
+    pub(crate) approvals: Arc<PendingApprovals>,
     pub(crate) agent: String,
     pub(crate) run: String,
     pub(crate) timeout: Duration,

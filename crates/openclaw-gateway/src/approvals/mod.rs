@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::callers::{Callers, Connected};
 use crate::clock::now_ms;
-use crate::pending_requests::PendingRequests;
+use crate::pending_requests::OpenRequests;
 use subjects::ApprovalSubjects;
 
 /// How long a request stays open when all approvers have disconnected: a client may reconnect.
@@ -42,18 +42,18 @@ impl From<Decision> for ApprovalDecision {
 
 /// What waits for approval.
 #[derive(Debug)]
-pub(crate) struct Approvals {
-    pending: PendingRequests<Approval, ApprovalDecision>,
+pub(crate) struct PendingApprovals {
+    pending: OpenRequests<Approval, ApprovalDecision>,
     subjects: ApprovalSubjects,
     callers: Arc<Callers>,
     /// Whether other processes can ask this one.
     is_served: bool,
 }
 
-impl Approvals {
+impl PendingApprovals {
     pub(crate) fn new(callers: Arc<Callers>, is_served: bool) -> Self {
         Self {
-            pending: PendingRequests::default(),
+            pending: OpenRequests::default(),
             subjects: ApprovalSubjects::default(),
             callers,
             is_served,
@@ -148,7 +148,7 @@ impl Approvals {
 
 /// A pending approval. Dropping it closes the request and notifies the approvers.
 pub(crate) struct PendingApproval<'a> {
-    approvals: &'a Approvals,
+    approvals: &'a PendingApprovals,
     id: String,
     session: Option<String>,
     reason: ResolvedReason,
@@ -167,7 +167,7 @@ impl PendingApproval<'_> {
 
     /// Waits until no approver is left that can decide.
     pub(crate) async fn undecided(&self) {
-        let Self { approvals: Approvals { pending, callers, .. }, id, session, .. } = self;
+        let Self { approvals: PendingApprovals { pending, callers, .. }, id, session, .. } = self;
         let decides = |caller: &Connected| {
             caller.decides_in(session.as_deref()) && !pending.has_passed(id, caller.id())
         };
@@ -195,7 +195,7 @@ impl PendingApproval<'_> {
 
 impl Drop for PendingApproval<'_> {
     fn drop(&mut self) {
-        let Approvals { pending, subjects, callers, .. } = self.approvals;
+        let PendingApprovals { pending, subjects, callers, .. } = self.approvals;
         pending.close(&self.id);
         subjects.close(&self.id);
         let id = std::mem::take(&mut self.id);

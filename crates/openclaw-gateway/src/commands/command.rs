@@ -6,7 +6,7 @@ use openclaw_protocol::Method;
 
 use super::absent::{self, AbsentCommand};
 use super::model::ModelCommand;
-use crate::mcp::McpCommand;
+use crate::mcp::McpChatCommand;
 
 /// A message that is a command.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) enum ChatCommand {
     /// Show or set the model of the session.
     Model(ModelCommand),
     /// Show or manage MCP servers.
-    Mcp(McpCommand),
+    Mcp(McpChatCommand),
     /// Send a prompt of an MCP server to the model, with these arguments.
     Prompt(Box<PromptCommand>, String),
     /// A command of other front ends that does not exist here.
@@ -69,7 +69,7 @@ impl ChatCommand {
             "name" => Self::Name(rest.to_owned()),
             "model" => Self::Model(ModelCommand::read(rest)),
             "models" => Self::Model(ModelCommand::List),
-            "mcp" => Self::Mcp(McpCommand::read(rest)),
+            "mcp" => Self::Mcp(McpChatCommand::read(rest)),
             word => Self::Absent(absent::find(word)?),
         })
     }

@@ -18,7 +18,7 @@ use super::list::{help, list};
 use super::model::ModelCommand;
 use crate::agents::AgentRuntime;
 use crate::callers::Connected;
-use crate::mcp::{DirectCaller, Servers, prompt_for_model};
+use crate::mcp::{DirectCaller, McpServers, prompt_for_model};
 use crate::runs::Runs;
 use crate::sessions::Sessions;
 
@@ -41,7 +41,7 @@ pub(crate) enum ParsedMessage {
 pub(crate) struct CommandRun<'a> {
     pub(crate) sessions: &'a Sessions,
     pub(crate) runs: &'a Runs,
-    pub(crate) servers: &'a Arc<Servers>,
+    pub(crate) servers: &'a Arc<McpServers>,
     /// The version of this program.
     pub(crate) version: &'a str,
     pub(crate) caller: &'a Connected,

@@ -8,7 +8,7 @@ use openclaw_protocol::agents::{
 };
 use openclaw_tools::ToolSource;
 
-use crate::mcp::McpCommand;
+use crate::mcp::McpChatCommand;
 
 /// Maximum length of a listed description, in characters.
 const DESCRIPTION: usize = 200;
@@ -57,12 +57,12 @@ fn native(names: &[&str], argument: Option<&str>, description: &str) -> Command 
 pub(crate) fn list(servers: Option<&AgentTools>, tools: &dyn ToolSource) -> Vec<Command> {
     let mut all: Vec<Command> = NATIVE
         .iter()
-        .filter(|(names, ..)| names.first() != Some(&MCP) || McpCommand::is_allowed(tools))
+        .filter(|(names, ..)| names.first() != Some(&MCP) || McpChatCommand::is_allowed(tools))
         .map(|(names, argument, description)| native(names, *argument, description))
         .collect();
     if let Some(mcp) = all.iter_mut().find(|command| command.name == MCP) {
         let statuses = servers.map(AgentTools::statuses).unwrap_or_default();
-        mcp.args = Some(McpCommand::arguments(&statuses));
+        mcp.args = Some(McpChatCommand::arguments(&statuses));
     }
     let prompts = servers.into_iter().flat_map(AgentTools::prompts);
     all.extend(prompts.map(|prompt| prompt_command(&prompt)).take(MAX_COMMANDS));

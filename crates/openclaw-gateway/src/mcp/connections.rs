@@ -13,7 +13,7 @@ use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use serde_json::json;
 
 use super::problem::{Problem, ProblemKind};
-use super::servers::Servers;
+use super::servers::McpServers;
 
 /// Maximum number of servers per agent in addition to the configured ones.
 const MAX_ADDED: usize = 50;
@@ -129,7 +129,7 @@ impl Connections {
     }
 }
 
-impl Servers {
+impl McpServers {
     /// Connects an agent to the server at a URL. The server is removed again if it cannot be
     /// reached, but not if it requires a login.
     pub(crate) async fn connect(
@@ -194,7 +194,7 @@ impl Servers {
 
 /// A new server that is being connected. If the caller stops waiting, the server is removed.
 struct ConnectGuard<'a> {
-    servers: &'a Arc<Servers>,
+    servers: &'a Arc<McpServers>,
     agent: &'a AgentId,
     name: Option<ServerName>,
 }

@@ -24,7 +24,7 @@ use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::problem::{Problem, ProblemKind};
-use super::servers::Servers;
+use super::servers::McpServers;
 
 /// The logins that have begun here, by server name.
 #[derive(Debug, Default)]
@@ -102,7 +102,7 @@ pub(crate) enum AuthRequest {
     Status,
 }
 
-impl Servers {
+impl McpServers {
     /// Begins or finishes a login, ends it, or returns its state.
     pub(crate) async fn auth(
         &self,

@@ -24,7 +24,7 @@ use super::lists::{self, ToolsWanted};
 use super::logins::AuthRequest;
 use super::problem::Problem;
 use super::progress::{MAX_TOKEN, with_progress};
-use super::servers::Servers;
+use super::servers::McpServers;
 use crate::callers::Connected;
 
 /// Default and maximum number of log lines.
@@ -37,7 +37,7 @@ type Reply<T> = Result<T, ErrorShape>;
 
 /// A request about the servers of an agent. Does not set up the rest of the agent.
 pub(crate) struct ServerRequest<'a> {
-    servers: &'a Arc<Servers>,
+    servers: &'a Arc<McpServers>,
     id: AgentId,
     agent: Arc<AgentTools>,
     caller: &'a Connected,
@@ -50,7 +50,7 @@ fn raw_status(status: &ServerStatus) -> Reply<Box<RawValue>> {
 }
 
 /// Returns the end of a server's log.
-pub(crate) async fn logs(servers: &Servers, params: LogsParams) -> Reply<LogsResult> {
+pub(crate) async fn logs(servers: &McpServers, params: LogsParams) -> Reply<LogsResult> {
     let LogsParams { server, lines } = params;
     let count = lines.map_or(LINES, |lines| lines as usize).min(MOST_LINES);
     servers.log(server, count).await
@@ -58,7 +58,7 @@ pub(crate) async fn logs(servers: &Servers, params: LogsParams) -> Reply<LogsRes
 
 impl<'a> ServerRequest<'a> {
     pub(crate) fn new(
-        servers: &'a Arc<Servers>,
+        servers: &'a Arc<McpServers>,
         id: AgentId,
         caller: &'a Connected,
         trace: Option<&'a SpanContext>,

@@ -13,7 +13,7 @@ const TEXT_CHARS: usize = 300;
 
 /// A server in a list. Its texts are in one line each, without control characters.
 #[derive(Debug)]
-pub struct ServerEntry {
+pub struct ListedServer {
     /// Its name.
     pub name: String,
     /// Its state.
@@ -28,7 +28,7 @@ pub struct ServerEntry {
     details: Vec<String>,
 }
 
-impl ServerEntry {
+impl ListedServer {
     /// Describes a server.
     #[must_use]
     pub fn new(status: &ServerStatus) -> Self {

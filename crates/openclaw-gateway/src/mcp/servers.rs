@@ -23,7 +23,7 @@ use super::refresh::{not_refreshed, refreshed};
 
 /// The MCP servers of all agents.
 #[derive(Debug)]
-pub(crate) struct Servers {
+pub(crate) struct McpServers {
     pub(super) fleet: Arc<Fleet>,
     /// The configuration of the running servers. The fleet is changed under this lock.
     pub(super) connections: Mutex<Connections>,
@@ -33,7 +33,7 @@ pub(crate) struct Servers {
     pub(super) tasks: TaskTracker,
 }
 
-impl Servers {
+impl McpServers {
     /// Manages the servers of a fleet, which has this configuration.
     pub(crate) fn new(
         fleet: Arc<Fleet>,

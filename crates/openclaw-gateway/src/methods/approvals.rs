@@ -11,7 +11,7 @@ use openclaw_protocol::approvals::{
 use openclaw_sessions::SessionKey;
 
 use super::{Reply, RequestContext};
-use crate::approvals::{ApprovalDecision, Approvals};
+use crate::approvals::{ApprovalDecision, PendingApprovals};
 use crate::callers::Connected;
 use crate::pending_requests::not_pending;
 
@@ -31,7 +31,7 @@ pub(super) fn list(context: &RequestContext<'_>, params: ListParams) -> Reply<Li
     Ok(ListResult { approvals })
 }
 
-pub(super) fn respond(approvals: &Approvals, params: RespondParams) -> Reply<RespondResult> {
+pub(super) fn respond(approvals: &PendingApprovals, params: RespondParams) -> Reply<RespondResult> {
     let RespondParams { id, decision, always, instead } = params;
     if instead.is_some() && decision != Decision::Deny {
         return Err(ErrorShape::invalid("`instead` requires the decision `deny`"));
@@ -50,7 +50,7 @@ pub(super) fn respond(approvals: &Approvals, params: RespondParams) -> Reply<Res
 }
 
 pub(super) fn pass(
-    approvals: &Approvals,
+    approvals: &PendingApprovals,
     caller: &Connected,
     params: PassParams,
 ) -> Reply<PassResult> {
@@ -60,12 +60,12 @@ pub(super) fn pass(
 }
 
 /// The pending approvals in the shape of the published schema, oldest first.
-pub(super) fn published(approvals: &Approvals) -> Vec<Requested> {
+pub(super) fn published(approvals: &PendingApprovals) -> Vec<Requested> {
     approvals.list().iter().map(Requested::from).collect()
 }
 
 /// `respond`, under its published name.
-pub(super) fn resolve(approvals: &Approvals, params: ResolveParams) -> Reply<ResolveResult> {
+pub(super) fn resolve(approvals: &PendingApprovals, params: ResolveParams) -> Reply<ResolveResult> {
     let ResolveParams { id, decision } = params;
     let pending = approvals.list();
     let shown = pending.iter().find(|it| it.id == id).map(Requested::from);
@@ -76,7 +76,7 @@ pub(super) fn resolve(approvals: &Approvals, params: ResolveParams) -> Reply<Res
     respond(approvals, answer).map(|_| ResolveResult { ok: true })
 }
 
-pub(super) fn details(approvals: &Approvals, params: &GetParams) -> Reply<ExecDetails> {
+pub(super) fn details(approvals: &PendingApprovals, params: &GetParams) -> Reply<ExecDetails> {
     let pending = approvals.list();
     let found = pending.iter().find(|it| it.id == params.id).map(ExecDetails::from);
     found.ok_or_else(not_pending)

@@ -25,12 +25,12 @@ pub(crate) use health::health;
 pub(crate) use process::ProcessInfo;
 
 use crate::agents::Agents;
-use crate::approvals::{ApprovalRules, Approvals};
+use crate::approvals::{ApprovalRules, PendingApprovals};
 use crate::callers::{Callers, Connected};
 use crate::configuration::Configuration;
 use crate::elicitations::Elicitations;
 use crate::lent::Lent;
-use crate::mcp::{self, ServerRequest, Servers};
+use crate::mcp::{self, McpServers, ServerRequest};
 use crate::metrics::LiveMetrics;
 use crate::runs::Runs;
 use crate::sessions::Sessions;
@@ -43,7 +43,7 @@ type Reply<T> = Result<T, ErrorShape>;
 /// What answers requests.
 pub(crate) struct Services {
     pub(crate) agents: Arc<Agents>,
-    pub(crate) approvals: Arc<Approvals>,
+    pub(crate) approvals: Arc<PendingApprovals>,
     pub(crate) approval_rules: ApprovalRules,
     pub(crate) callers: Arc<Callers>,
     pub(crate) configuration: Arc<Configuration>,
@@ -52,7 +52,7 @@ pub(crate) struct Services {
     pub(crate) metrics: LiveMetrics,
     pub(crate) process: ProcessInfo,
     pub(crate) runs: Arc<Runs>,
-    pub(crate) servers: Arc<Servers>,
+    pub(crate) servers: Arc<McpServers>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) turns: Turns,
 }

@@ -25,7 +25,7 @@ use openclaw_tools::audit::Audit;
 use serde_json::Value;
 
 use crate::agents::Agents;
-use crate::approvals::Approvals;
+use crate::approvals::PendingApprovals;
 use crate::callers::Callers;
 use allowed::Allowed;
 use context::SamplingContext;
@@ -42,7 +42,7 @@ pub(crate) const METHOD: &str = "sampling/createMessage";
 pub(crate) struct AgentSampler {
     /// Weak: they own the servers that send the requests.
     agents: Weak<Agents>,
-    approvals: Arc<Approvals>,
+    approvals: Arc<PendingApprovals>,
     callers: Arc<Callers>,
     audit: Audit,
     limits: SamplingLimits,
@@ -71,7 +71,7 @@ impl Sampler for AgentSampler {
 impl AgentSampler {
     pub(crate) fn new(
         agents: Weak<Agents>,
-        approvals: Arc<Approvals>,
+        approvals: Arc<PendingApprovals>,
         callers: Arc<Callers>,
         audit: Audit,
     ) -> Self {

@@ -14,7 +14,7 @@ use super::context::SamplingContext;
 use super::params::{Params, SampledMessage, SamplingPart, SamplingResult};
 use super::refusal::SamplingRefusal;
 use super::{METHOD, model};
-use crate::approvals::Approvals;
+use crate::approvals::PendingApprovals;
 use crate::clock::now_ms;
 
 /// Maximum number of sampling requests waiting for approval.
@@ -26,7 +26,7 @@ const MARGIN: Duration = Duration::from_secs(5);
 
 /// Asks the connected approvers. Dropping the future withdraws the request.
 pub(super) async fn ask(
-    approvals: &Approvals,
+    approvals: &PendingApprovals,
     allowed: &Allowed,
     context: &SamplingContext,
     params: &Params,
@@ -67,7 +67,7 @@ pub(super) async fn ask(
 }
 
 /// Answers the server's other pending requests when it was allowed permanently.
-fn allow_others(approvals: &Approvals, context: &SamplingContext, answered: &str) {
+fn allow_others(approvals: &PendingApprovals, context: &SamplingContext, answered: &str) {
     let is_other = |it: &Approval| {
         it.kind == ApprovalKind::Sampling
             && it.id != answered
@@ -82,7 +82,7 @@ fn allow_others(approvals: &Approvals, context: &SamplingContext, answered: &str
 
 /// The request, with everything the server wants to send, sanitized.
 async fn approval(
-    approvals: &Approvals,
+    approvals: &PendingApprovals,
     context: &SamplingContext,
     params: &Params,
     timeout: Duration,

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::handshake::Peer;
-use super::hub::LineClient;
+use super::hub::HubSocket;
 use super::listener::Ending;
 
 /// What a connection becomes after HTTP.
@@ -16,7 +16,7 @@ pub(super) enum Upgrade {
     /// A WebSocket of a caller, who is not authenticated yet.
     WebSocket,
     /// The lines of a client of the hub.
-    Lines(Box<LineClient>),
+    Lines(Box<HubSocket>),
 }
 
 /// A connection, as the handlers of its requests see it. Clones share their state.

@@ -26,7 +26,7 @@ pub const LINES: &str = "openclaw-mcp-lines";
 
 /// A client that sends lines.
 #[derive(Debug)]
-pub(super) struct LineClient {
+pub(super) struct HubSocket {
     caller: HubCaller,
     options: HubClientOptions,
     token: Option<TokenInUse>,
@@ -61,7 +61,7 @@ pub(super) async fn handle(
     }
     let token = TokenInUse::new(gate.options.tokens.as_ref(), &principal);
     let caller = HubCaller { budget: gate.budgets.of(&principal), principal };
-    connection.upgrade_to(Upgrade::Lines(Box::new(LineClient { caller, options, token })));
+    connection.upgrade_to(Upgrade::Lines(Box::new(HubSocket { caller, options, token })));
     let headers = [(header::CONNECTION, "upgrade"), (header::UPGRADE, LINES)];
     respond((StatusCode::SWITCHING_PROTOCOLS, headers))
 }
@@ -76,10 +76,10 @@ pub(super) async fn serve_lines(
     gate: &Gate,
     stream: TcpStream,
     read: Vec<u8>,
-    lines: Box<LineClient>,
+    lines: Box<HubSocket>,
 ) {
     let Some((hub, _)) = service.hub() else { return };
-    let LineClient { caller, options, mut token } = *lines;
+    let HubSocket { caller, options, mut token } = *lines;
     let (input, mut output) = stream.into_split();
     let revoked = async {
         while token.as_mut().is_none_or(TokenInUse::is_valid) {

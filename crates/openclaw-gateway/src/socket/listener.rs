@@ -25,7 +25,7 @@ use super::connection::{self, GOODBYE};
 use super::connection_info::{Activity, ConnectionInfo, Upgrade};
 use super::handshake::{self, Admitted, HandshakeRefusal, Peer};
 use super::http::Routes;
-use super::hub::{self, LineClient};
+use super::hub::{self, HubSocket};
 use super::watched::WatchedStream;
 use super::{CallerService, ListenError, ListenOptions, MIN_REMOTE_TOKEN};
 
@@ -255,7 +255,7 @@ enum Entered {
     /// A WebSocket, after the handshake.
     Socket(UnauthenticatedConnection, Box<Socket>, Greeted),
     /// A client of the hub that sends lines, with the bytes already read.
-    Lines(AuthenticatedConnection, TcpStream, Vec<u8>, Box<LineClient>),
+    Lines(AuthenticatedConnection, TcpStream, Vec<u8>, Box<HubSocket>),
 }
 
 /// Speaks HTTP until an upgrade, then performs the handshake. Returns `None` if there was no upgrade.

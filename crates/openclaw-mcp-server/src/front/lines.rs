@@ -33,7 +33,7 @@ use super::memory::LOCAL;
 use super::outbox::{BEHIND, FULL, Outbox, Taken};
 use super::overlong::OverlongLine;
 use super::reply::{BUSY, HubReply};
-use super::rmcp_transport::{RmcpTransport, ServerRoleMessage};
+use super::rmcp_transport::{FrontTransport, ServerRoleMessage};
 use crate::era::EraServer;
 
 /// Maximum number of requests in progress of a client that is behind with reading; further ones are not
@@ -136,7 +136,7 @@ pub(crate) async fn serve<C: LineCalls>(
     let LineClient { connection, outbox, budget } = client;
     let (to_rmcp, messages) = mpsc::channel(MAX_WAITING);
     let is_open = Arc::new(AtomicBool::new(false));
-    let transport = RmcpTransport {
+    let transport = FrontTransport {
         messages,
         outbox: Arc::clone(&outbox),
         budget: Arc::clone(&budget),

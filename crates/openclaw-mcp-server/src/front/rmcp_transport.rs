@@ -18,7 +18,7 @@ use super::reply::HubReply;
 pub(crate) type ServerRoleMessage = RxJsonRpcMessage<RoleServer>;
 
 /// The transport of `rmcp`.
-pub(crate) struct RmcpTransport {
+pub(crate) struct FrontTransport {
     pub(crate) messages: mpsc::Receiver<ServerRoleMessage>,
     pub(crate) outbox: Arc<Outbox>,
     pub(crate) budget: Arc<ByteBudget>,
@@ -27,7 +27,7 @@ pub(crate) struct RmcpTransport {
     pub(crate) is_open: Arc<AtomicBool>,
 }
 
-impl Transport<RoleServer> for RmcpTransport {
+impl Transport<RoleServer> for FrontTransport {
     type Error = Infallible;
 
     fn send(

@@ -51,7 +51,7 @@ pub fn stdio() -> (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send
 }
 
 /// The agents of the active configuration.
-pub trait Agents: Send + Sync + 'static {
+pub trait HubAgents: Send + Sync + 'static {
     /// Returns the id of an agent; that of the default agent if `name` is `None`.
     fn id_of(&self, name: Option<&str>) -> Option<String>;
 
@@ -86,7 +86,7 @@ impl HubCaller {
 /// Offers the servers of agents to clients of other programs.
 pub struct Hub {
     fleet: Arc<Fleet>,
-    agents: Arc<dyn Agents>,
+    agents: Arc<dyn HubAgents>,
     asks: Arc<Asks>,
     /// The calls of all clients that wait for input.
     waiting: WaitingCalls<HubClient>,
@@ -119,7 +119,7 @@ pub enum HubError {
 
 impl Hub {
     /// Creates a hub. `asks` must be the one that the fleet was started with.
-    pub fn new(fleet: Arc<Fleet>, agents: Arc<dyn Agents>, asks: Arc<Asks>) -> Arc<Self> {
+    pub fn new(fleet: Arc<Fleet>, agents: Arc<dyn HubAgents>, asks: Arc<Asks>) -> Arc<Self> {
         asks.separates_by(&fleet);
         Arc::new(Self {
             fleet,

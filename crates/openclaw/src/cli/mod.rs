@@ -445,7 +445,7 @@ mod tests {
 
     /// The names of all commands without subcommands, each with those that it is in.
     fn leaves(command: &clap::Command, before: &str, found: &mut Vec<String>) {
-        for inner in command.get_subcommands() {
+        for inner in command.get_subcommands().filter(|it| it.get_name() != "help") {
             let path = format!("{before}{} ", inner.get_name());
             if inner.has_subcommands() {
                 leaves(inner, &path, found);

@@ -147,7 +147,7 @@ fn a_permission_request_shows_all_of_what_will_be_done() {
             "Run a command: echo ``` …",
             "````sh\necho ```\nrm -rf y\n````",
         ),
-        ("mcp__box__change", json!({ "what": "all" }), "change", "\"what\": \"all\""),
+        ("mcp__box__change", json!({ "what": "all" }), "change", "what=\"all\""),
     ] {
         editor.asked.clear();
         editor.prompt(&session, &format!("/call {call} {arguments}"));

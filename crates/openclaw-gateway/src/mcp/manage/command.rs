@@ -10,18 +10,18 @@ use openclaw_tools::{Decision, ToolSource};
 
 use super::verbs::Order;
 use super::{NAME, VERBS, execute, problem_json, problem_text};
-use crate::mcp::servers::Servers;
+use crate::mcp::servers::McpServers;
 
 /// What follows `/mcp`.
 #[derive(Debug)]
-pub(crate) enum McpCommand {
+pub(crate) enum McpChatCommand {
     /// An order.
     Order(Order),
     /// The help text that was asked for, or an error.
     Text(String),
 }
 
-impl McpCommand {
+impl McpChatCommand {
     pub(crate) fn read(text: &str) -> Self {
         match Order::read(text) {
             Ok(order) => Self::Order(order),
@@ -53,7 +53,7 @@ impl McpCommand {
     /// Executes the command for a caller with these scopes.
     pub(crate) async fn execute(
         self,
-        servers: &Arc<Servers>,
+        servers: &Arc<McpServers>,
         agent: &AgentId,
         tools: &dyn ToolSource,
         scopes: &[String],

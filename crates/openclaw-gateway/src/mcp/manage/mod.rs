@@ -5,7 +5,7 @@ mod text;
 mod tool;
 mod verbs;
 
-pub(crate) use command::McpCommand;
+pub(crate) use command::McpChatCommand;
 pub(crate) use tool::{ManageTool, NAME};
 pub(crate) use verbs::{VERBS, Verb};
 
@@ -25,7 +25,7 @@ use super::gather::{WaitFor, gather};
 use super::lists::{self, ToolsWanted};
 use super::logins::AuthRequest;
 use super::problem::{Problem, ProblemKind};
-use super::servers::Servers;
+use super::servers::McpServers;
 
 /// How long a listing waits for servers that are connecting.
 const LISTS_WAIT: Duration = Duration::from_secs(5);
@@ -45,7 +45,7 @@ enum Done {
 
 /// Executes a command for a caller with these scopes.
 async fn execute(
-    servers: &Arc<Servers>,
+    servers: &Arc<McpServers>,
     id: &AgentId,
     verb: &Verb,
     scopes: &[String],

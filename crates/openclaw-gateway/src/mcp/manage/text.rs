@@ -6,7 +6,7 @@ use openclaw_oauth::issuer::confirmation_hint;
 use openclaw_protocol::mcp::{AuthResult, GrantInfo, RefreshResult, Refreshed, Tool, ToolsResult};
 
 use super::Done;
-use crate::mcp::server_list::{ServerEntry, status_rows};
+use crate::mcp::server_list::{ListedServer, status_rows};
 use crate::mcp::state_text::summary;
 
 /// Number of added, removed or changed names that are listed.
@@ -61,13 +61,13 @@ fn servers(statuses: &[ServerStatus]) -> String {
     }
     let column = column(statuses.iter().map(|status| status.name.as_str()), SERVER_COLUMN);
     let entries: Vec<String> =
-        statuses.iter().map(|status| server(&ServerEntry::new(status), column)).collect();
+        statuses.iter().map(|status| server(&ListedServer::new(status), column)).collect();
     let rule = "─".repeat(RULE);
     let count = statuses.len();
     format!("MCP Servers ({count} configured)\n{rule}\n{}\n{rule}", entries.join("\n\n"))
 }
 
-fn server(server: &ServerEntry, column: usize) -> String {
+fn server(server: &ListedServer, column: usize) -> String {
     let room = WIDTH - column - 3;
     let name = &server.name;
     let target = clean(&server.target, room);

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::{Verb, execute};
 use crate::mcp::problem::{Problem, ProblemKind};
-use crate::mcp::servers::Servers;
+use crate::mcp::servers::McpServers;
 
 /// Name of the tool.
 pub(crate) const NAME: &str = "mcp_manage";
@@ -92,7 +92,7 @@ impl Action {
 /// The tool, for one agent.
 #[derive(Debug)]
 pub(crate) struct ManageTool {
-    servers: Arc<Servers>,
+    servers: Arc<McpServers>,
     agent: AgentId,
     spec: ToolSpec,
     decision: Decision,
@@ -107,7 +107,7 @@ pub(crate) struct ManageTools(Option<Arc<ManageTool>>);
 impl ManageTool {
     /// Creates the tool if MCP is enabled for the agent, with the policy's decision.
     pub(crate) fn set(
-        servers: Arc<Servers>,
+        servers: Arc<McpServers>,
         agent: &AgentConfig,
         policy: &Policy,
         approvals: Approvals,

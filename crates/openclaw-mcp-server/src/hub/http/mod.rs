@@ -45,7 +45,7 @@ use crate::input::state::BAD_STATE;
 use body::BodyError;
 pub use body::HubBody;
 use revocation::Revocations;
-use sessions::{HubSession, Sessions};
+use sessions::{HttpSessions, HubSession};
 use stateless::StatelessClients;
 
 /// What clients usually accept; compared first, because it is quick.
@@ -71,7 +71,7 @@ static NAME: HeaderName = HeaderName::from_static("mcp-name");
 pub struct HubHttp {
     hub: Arc<Hub>,
     rmcp: StreamableHttpService<EraServer<Handler>, LocalSessionManager>,
-    sessions: Arc<Sessions>,
+    sessions: Arc<HttpSessions>,
     stateless: StatelessClients,
     revocations: Revocations,
 }
@@ -99,7 +99,7 @@ impl HubHttp {
             Arc::clone(&manager),
             config,
         );
-        let sessions = Arc::new(Sessions::new(manager));
+        let sessions = Arc::new(HttpSessions::new(manager));
         Self {
             hub,
             rmcp,

@@ -37,7 +37,7 @@ const MAX_CALLS: usize = 256;
 const MAX_STREAMS: usize = 64;
 
 /// All sessions: every one that `rmcp` opens is here.
-pub(super) struct Sessions {
+pub(super) struct HttpSessions {
     manager: Arc<LocalSessionManager>,
     open: Mutex<HashMap<String, Arc<HubSession>>>,
 }
@@ -69,7 +69,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Sessions {
+impl HttpSessions {
     pub(super) fn new(manager: Arc<LocalSessionManager>) -> Self {
         Self { manager, open: Mutex::default() }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use openclaw_content::{Untrusted, clean_line, wrap_words};
-use openclaw_gateway::mcp::ServerEntry;
+use openclaw_gateway::mcp::ListedServer;
 use openclaw_mcp::server::StartMode;
 use openclaw_mcp::server::status::{AuthKind, ServerState, ServerStatus};
 use openclaw_protocol::mcp::{GrantInfo, ServersParams, ServersResult};
@@ -90,7 +90,7 @@ pub(crate) fn show(statuses: &[ServerStatus], output: &mut Output) {
         ..NARROW => INDENT,
         width => longest.clamp(least, most.min(width.saturating_sub(ENTRY)).max(least)) + 2,
     };
-    let entries = statuses.iter().map(|status| entry(&ServerEntry::new(status), column, width));
+    let entries = statuses.iter().map(|status| entry(&ListedServer::new(status), column, width));
     let entries = entries.collect::<Vec<_>>().join("\n\n");
     output.laid_out(&format!(
         "{STRONG}MCP Servers ({} configured){STRONG:#}\n{FAINT}{rule}{FAINT:#}\n{entries}\n{FAINT}{rule}{FAINT:#}",
@@ -98,7 +98,7 @@ pub(crate) fn show(statuses: &[ServerStatus], output: &mut Output) {
     ));
 }
 
-fn entry(server: &ServerEntry, column: usize, width: usize) -> String {
+fn entry(server: &ListedServer, column: usize, width: usize) -> String {
     let room = width.saturating_sub(column + 3).max(20);
     let (name, target) = (&server.name, clean(&server.target, room));
     // Names are never truncated: users type them.
