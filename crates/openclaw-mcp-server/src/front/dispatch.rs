@@ -247,7 +247,7 @@ impl<C: LineCalls> Front<C> {
             JsonRpcMessage::Request(request) => self.has_begun |= begins(&request.request),
             _ if self.has_begun => {}
             _ => {
-                tracing::debug!("ignored a message before the handshake");
+                tracing::warn!("ignored a message before the handshake");
                 return;
             }
         }
