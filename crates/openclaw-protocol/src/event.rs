@@ -17,7 +17,7 @@ pub mod names {
     pub const CONNECT_CHALLENGE: &str = "connect.challenge";
     /// A [`ChatEvent`](crate::chat::ChatEvent).
     pub const CHAT: &str = "chat";
-    /// An [`AgentEvent`](crate::chat::AgentEvent).
+    /// An [`AgentEvent`](crate::agent_event::AgentEvent).
     pub const AGENT: &str = "agent";
     /// Heartbeat of the gateway; a [`Tick`](super::Tick).
     pub const TICK: &str = "tick";

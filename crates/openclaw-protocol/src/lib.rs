@@ -4,6 +4,7 @@
 //! `sessions.setExtraTools`, `sessions.title`, `approvals.*`, `config.reload`, `gateway.stop`) follow the same style. Unknown
 //! fields are ignored: the other side may be newer.
 
+pub mod agent_event;
 pub mod agents;
 pub mod approvals;
 mod attachment;

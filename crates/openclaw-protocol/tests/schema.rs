@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
+use openclaw_protocol::agent_event::AgentEvent;
 use openclaw_protocol::{
     ErrorCode, ErrorShape, Event, Method, Scope, Shutdown, Tick, agents, chat, config, connect,
     frame, models, names, sessions, tools,
@@ -138,7 +139,7 @@ fn events_are_what_the_schema_says() {
     ] {
         schema.said::<chat::ChatEvent>(name);
     }
-    schema.said::<chat::AgentEvent>("AgentEvent");
+    schema.said::<AgentEvent>("AgentEvent");
     schema.said::<Tick>("TickEvent");
     schema.said::<Shutdown>("ShutdownEvent");
     schema.said::<tools::InvokeRequestEvent>("NodeInvokeRequestEvent");

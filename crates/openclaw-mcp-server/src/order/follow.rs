@@ -1,7 +1,8 @@
 //! The events of a run, up to its end.
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState, ErrorKind};
+use openclaw_protocol::agent_event::{AgentData, AgentEvent, ToolPhase};
+use openclaw_protocol::chat::{ChatEvent, ChatState, ErrorKind};
 use openclaw_protocol::{Event, names};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -109,7 +110,7 @@ impl RunStep {
             }
             names::AGENT => {
                 let agent: AgentEvent = read(event)?;
-                (agent.run_id == run).then(|| of_agent(&agent)).flatten()
+                (agent.run_id == run).then(|| of_agent(agent.data)).flatten()
             }
             _ => None,
         }
@@ -163,24 +164,23 @@ fn of_chat(state: ChatState) -> Option<RunStep> {
     }
 }
 
-fn of_agent(event: &AgentEvent) -> Option<RunStep> {
-    let field = |name: &str| event.data.get(name).and_then(Value::as_str);
+fn of_agent(data: AgentData) -> Option<RunStep> {
     let line = |text: &str| clean_line(Untrusted::new(text), NAME);
-    match event.stream.as_str() {
-        "reasoning" => Some(RunStep::Thinking),
-        "notice" => field("text").map(|text| RunStep::Notice(line(text))),
-        "tool" => {
-            let name = line(field("label").or(field("name")).unwrap_or("a tool"));
-            match field("phase")? {
-                "start" => Some(RunStep::Called(name)),
-                "update" => {
-                    let message = event.data.pointer("/progress/message");
-                    let message = line(message.and_then(Value::as_str).unwrap_or_default());
-                    Some(RunStep::Advanced(format!("{name}: {message}")))
-                }
-                _ => None,
-            }
+    match data {
+        AgentData::Reasoning(_) => Some(RunStep::Thinking),
+        AgentData::Notice(notice) => Some(RunStep::Notice(line(&notice.text))),
+        AgentData::Tool(ToolPhase::Start(start)) => {
+            Some(RunStep::Called(line(start.label.as_deref().unwrap_or(&start.name))))
         }
-        _ => None,
+        AgentData::Tool(ToolPhase::Update(update)) => {
+            let message = update.progress.and_then(|it| it.message).unwrap_or_default();
+            Some(RunStep::Advanced(format!("{}: {}", line(&update.name), line(&message))))
+        }
+        AgentData::Tool(ToolPhase::Result(_))
+        | AgentData::Lifecycle(_)
+        | AgentData::Assistant(_)
+        | AgentData::Approval(_)
+        | AgentData::Usage(_)
+        | AgentData::Other { .. } => None,
     }
 }
