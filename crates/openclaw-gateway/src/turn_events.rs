@@ -13,7 +13,6 @@ use openclaw_protocol::agent_event::{
 use openclaw_protocol::approvals::Approval;
 use openclaw_protocol::approvals::published::ExecDetails;
 use openclaw_protocol::chat::{ChatEvent, ChatState, ErrorKind};
-use openclaw_protocol::names;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -137,7 +136,7 @@ impl TurnEvents {
             seq,
             state,
         };
-        self.callers.send_chat(&self.session, assembles, &event);
+        self.callers.send_chat(&self.session, assembles, event);
     }
 
     fn agent(&self, data: AgentData) {
@@ -160,7 +159,7 @@ impl TurnEvents {
             is_heartbeat: None,
             data,
         };
-        self.callers.send_to_followers(&self.session, caller, names::AGENT, &event);
+        self.callers.send_to_followers(&self.session, caller, event);
     }
 
     fn tool(&self, phase: ToolPhase) {

@@ -377,7 +377,7 @@ mod tests {
             ("tool", r#"{"phase":"start"}"#),
             ("lifecycle", r#"{"phase":"fallback_step"}"#),
             ("usage", r#"{"inputTokens":1}"#),
-            ("notice", r#"["later"]"#),
+            ("notice", r#"{"texts":["later"]}"#),
         ] {
             let text = wire(stream, data);
             let event = read(&text);

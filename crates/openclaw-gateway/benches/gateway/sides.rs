@@ -157,14 +157,14 @@ async fn answered(events: &mut EventReceiver, run: &str) -> usize {
             Received::Lagged(missed) => unreachable!("{missed} events were lost"),
         };
         if event.event == names::AGENT {
-            let event: AgentEvent = serde_json::from_str(event.payload.get()).unwrap();
+            let event: AgentEvent = event.read().unwrap();
             let is_success = matches!(
                 &event.data,
                 AgentData::Tool(ToolPhase::Result(result)) if !result.is_error
             );
             made += usize::from(is_success && event.run_id == run);
         } else if event.event == names::CHAT {
-            let event: ChatEvent = serde_json::from_str(event.payload.get()).unwrap();
+            let event: ChatEvent = event.read().unwrap();
             match event.state {
                 _ if event.run_id != run => {}
                 ChatState::Delta { .. } => {}

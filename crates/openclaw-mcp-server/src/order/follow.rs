@@ -4,7 +4,6 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::agent_event::{AgentData, AgentEvent, ToolPhase};
 use openclaw_protocol::chat::{ChatEvent, ChatState, ErrorKind};
 use openclaw_protocol::{Event, names};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Maximum length of a name in a progress message, in characters.
@@ -105,21 +104,16 @@ impl RunStep {
     pub(crate) fn from_event(event: &Event, run: &str) -> Option<Self> {
         match &*event.event {
             names::CHAT => {
-                let chat: ChatEvent = read(event)?;
+                let chat: ChatEvent = event.read()?;
                 (chat.run_id == run).then(|| of_chat(chat.state)).flatten()
             }
             names::AGENT => {
-                let agent: AgentEvent = read(event)?;
+                let agent: AgentEvent = event.read()?;
                 (agent.run_id == run).then(|| of_agent(agent.data)).flatten()
             }
             _ => None,
         }
     }
-}
-
-/// Parses the payload of an event.
-pub(super) fn read<T: DeserializeOwned>(event: &Event) -> Option<T> {
-    serde_json::from_str(event.payload.get()).ok()
 }
 
 fn of_chat(state: ChatState) -> Option<RunStep> {

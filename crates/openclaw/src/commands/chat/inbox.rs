@@ -142,6 +142,7 @@ impl Inbox {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::value::to_raw_value;
     use serde_json::{Value, json};
 
     use super::*;
@@ -151,7 +152,7 @@ mod tests {
     fn inbox(events: &[(&'static str, Value)]) -> Inbox {
         let mut inbox = Inbox::default();
         for (name, payload) in events {
-            let event = Event::new(name, payload).unwrap();
+            let event = Event::from_json(*name, to_raw_value(payload).unwrap());
             inbox.add(Received::Event(event), SHOWN);
         }
         inbox
@@ -200,7 +201,8 @@ mod tests {
         let listed = serde_json::from_value(asked.clone()).unwrap();
         let asked = (names::MCP_ELICITATION_REQUESTED, asked);
         let mut waiting = Inbox::unknown(vec![listed]);
-        waiting.add(Received::Event(Event::new(asked.0, &asked.1).unwrap()), SHOWN);
+        let event = Event::from_json(asked.0, to_raw_value(&asked.1).unwrap());
+        waiting.add(Received::Event(event), SHOWN);
         assert!(matches!(waiting.pop(), Some(InboxItem::Approvals)));
         assert!(matches!(waiting.pop(), Some(InboxItem::Elicited(_))));
         assert!(waiting.pop().is_none(), "shown once");
