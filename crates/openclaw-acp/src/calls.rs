@@ -4,6 +4,7 @@ use agent_client_protocol::v1::schema::{
     Content, ContentBlock, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate,
     ToolCallContent, ToolCallStatus, ToolCallUpdateFields,
 };
+use openclaw_protocol::agent_event::{ToolPhase, ToolProgress, ToolResult, ToolStart};
 use openclaw_tools::native::{self, Native, PlanStep, StepStatus};
 use serde_json::{Value, json};
 
@@ -15,52 +16,39 @@ use crate::open_calls::{OpenCall, OpenCalls};
 
 /// Handles an event about a call.
 pub(crate) fn on_tool(
-    data: &Value,
+    phase: ToolPhase,
     calls: &OpenCalls,
     describer: &CallDescriber,
     client: &SessionClient,
 ) {
-    let Some(own) = text(data, "toolCallId") else { return };
-    match text(data, "phase") {
-        Some("start") => begin(own, data, calls, describer, client),
-        Some("update") => {
-            let call = calls.find(own).filter(|call| !is_plan(&call.name));
-            if let (Some(call), Some(progress)) = (call, data.get("progress").and_then(progress)) {
+    match phase {
+        ToolPhase::Start(start) => begin(start, calls, describer, client),
+        ToolPhase::Update(update) => {
+            let call = calls.find(&update.tool_call_id).filter(|call| !is_plan(&call.name));
+            if let (Some(call), Some(progress)) = (call, update.progress.and_then(progress)) {
                 let fields = ToolCallUpdateFields::new()
                     .status(ToolCallStatus::InProgress)
                     .content(vec![text_content(progress)]);
                 client.update_call(call.id, fields);
             }
         }
-        Some("result") => {
-            let Some(call) = calls.remove(own) else { return };
-            let is_error = data.get("isError").and_then(Value::as_bool).unwrap_or_default();
+        ToolPhase::Result(ended) => {
+            let Some(call) = calls.remove(&ended.tool_call_id) else { return };
             if is_plan(&call.name) {
-                let plan = plan(&call.args).filter(|_| !is_error);
+                let plan = plan(&call.args).filter(|_| !ended.is_error);
                 plan.into_iter().for_each(|plan| client.send(plan));
             } else {
-                client.update_call(call.id.clone(), result(call, is_error, data));
+                client.update_call(call.id.clone(), result(call, &ended));
             }
         }
-        _ => {}
     }
 }
 
-fn text<'d>(data: &'d Value, name: &str) -> Option<&'d str> {
-    data.get(name).and_then(Value::as_str)
-}
-
-fn begin(
-    own: &str,
-    data: &Value,
-    calls: &OpenCalls,
-    describer: &CallDescriber,
-    client: &SessionClient,
-) {
-    let name = text(data, "name").unwrap_or_default();
-    let args = data.get("args").cloned().unwrap_or(Value::Null);
+fn begin(start: ToolStart, calls: &OpenCalls, describer: &CallDescriber, client: &SessionClient) {
+    let (own, name) = (start.tool_call_id.as_str(), start.name.as_str());
+    let args = start.args.unwrap_or_default();
     // An unknown tool has no label.
-    let label = text(data, "label").filter(|label| !label.is_empty()).unwrap_or(name);
+    let label = start.label.as_deref().filter(|label| !label.is_empty()).unwrap_or(name);
     let mut call = OpenCall::new(calls.id_of(own), own, name, args.clone());
     if is_plan(name) {
         return calls.add(call);
@@ -74,21 +62,20 @@ fn begin(
 }
 
 /// Describes the progress of a call.
-fn progress(progress: &Value) -> Option<String> {
-    let message = text(progress, "message");
-    let percent = progress.get("percent").and_then(Value::as_f64);
-    match (message, percent) {
+fn progress(progress: ToolProgress) -> Option<String> {
+    match (progress.message, progress.percent) {
         (Some(message), Some(percent)) => Some(format!("{percent:.0} %: {message}")),
-        (Some(message), None) => Some(message.to_owned()),
+        (Some(message), None) => Some(message),
         (None, Some(percent)) => Some(format!("{percent:.0} %")),
         (None, None) => None,
     }
 }
 
 /// Describes how a call ended.
-fn result(call: OpenCall, is_error: bool, data: &Value) -> ToolCallUpdateFields {
-    let output = printable_text(text(data, "text").unwrap_or_default());
-    let raw = raw_output(&output, is_error, data);
+fn result(call: OpenCall, ended: &ToolResult) -> ToolCallUpdateFields {
+    let is_error = ended.is_error;
+    let output = printable_text(&ended.text);
+    let raw = raw_output(&output, is_error, ended.failure.as_deref(), ended.duration_ms);
     // The result of an edit is the diff, and that of a command is its terminal, also if it fails.
     let is_terminal = EditorTool::find(&call.name) == Some(EditorTool::Run);
     let is_complete = call.is_shown && (is_terminal || !is_error);
@@ -105,13 +92,19 @@ pub(crate) fn end_status(is_error: bool) -> ToolCallStatus {
     if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed }
 }
 
-/// The output of a call for programs. `notes` has what the gateway knows about it.
-pub(crate) fn raw_output(text: &str, is_error: bool, notes: &Value) -> Value {
+/// The output of a call for programs, with what the gateway knows about it.
+pub(crate) fn raw_output(
+    text: &str,
+    is_error: bool,
+    failure: Option<&str>,
+    duration_ms: Option<f64>,
+) -> Value {
     let mut raw = json!({ "text": text, "isError": is_error });
-    for name in ["failure", "durationMs"] {
-        if let Some(value) = notes.get(name).filter(|it| !it.is_null()) {
-            raw[name] = value.clone();
-        }
+    if let Some(failure) = failure {
+        raw["failure"] = json!(failure);
+    }
+    if let Some(duration) = duration_ms {
+        raw["durationMs"] = json!(duration);
     }
     raw
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use agent_client_protocol::v1::schema::{ContentBlock, ContentChunk, SessionUpdate, UsageUpdate};
+use openclaw_protocol::agent_event::{AgentData, AgentEvent};
 use openclaw_protocol::approvals::{self, Approval};
-use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState};
+use openclaw_protocol::chat::{ChatEvent, ChatState};
 use openclaw_protocol::mcp::elicitation::{self, Elicitation};
 use openclaw_protocol::tools::InvokeRequestEvent;
 use openclaw_protocol::{EventReceiver, Received, Shutdown, names};
@@ -36,7 +37,7 @@ fn on_event(session: &AcpSession, received: Received) {
     // An event that cannot be parsed is from a newer gateway, and is ignored.
     match &*event.event {
         names::CHAT => event.read().into_iter().for_each(|event| on_chat(session, event)),
-        names::AGENT => event.read().iter().for_each(|event| on_agent(session, event)),
+        names::AGENT => event.read().into_iter().for_each(|event| on_agent(session, event)),
         names::APPROVAL_REQUESTED => {
             let approval: Option<Approval> = event.read();
             if let Some(approval) = approval.filter(|it| is_about_this(session, it)) {
@@ -138,35 +139,29 @@ fn show_rest(session: &AcpSession, message: Option<&Value>) {
     }
 }
 
-fn on_agent(session: &AcpSession, event: &AgentEvent) {
+fn on_agent(session: &AcpSession, event: AgentEvent) {
     if !session.turn.is_running(&event.run_id) {
         return;
     }
     let client = &session.client;
-    let text = |name: &str| event.data.get(name).and_then(Value::as_str);
-    match event.stream.as_str() {
-        "tool" => {
+    let thought = |text| client.send(SessionUpdate::AgentThoughtChunk(chunk(text)));
+    match event.data {
+        AgentData::Tool(phase) => {
             session.turn.with_shown(|shown| shown.text.clear());
-            calls::on_tool(&event.data, &session.calls, &session.describer, client);
+            calls::on_tool(phase, &session.calls, &session.describer, client);
         }
-        "reasoning" => {
-            if let Some(delta) = text("delta") {
-                client.send(SessionUpdate::AgentThoughtChunk(chunk(delta)));
-            }
+        AgentData::Reasoning(text) if text.delta.is_empty() => {}
+        AgentData::Reasoning(text) => thought(text.delta),
+        AgentData::Notice(notice) => thought(format!("{}\n", notice.text)),
+        AgentData::Usage(usage) => {
+            let used = usage.input_tokens.saturating_add(usage.output_tokens);
+            let update = UsageUpdate::new(used, usage.context_tokens);
+            client.send(SessionUpdate::UsageUpdate(update));
         }
-        "notice" => {
-            if let Some(notice) = text("text") {
-                client.send(SessionUpdate::AgentThoughtChunk(chunk(format!("{notice}\n"))));
-            }
-        }
-        "usage" => {
-            let count = |name: &str| event.data.get(name).and_then(Value::as_u64);
-            let tokens = count("inputTokens").zip(count("outputTokens"));
-            if let (Some((input, output)), Some(size)) = (tokens, count("contextTokens")) {
-                client.send(SessionUpdate::UsageUpdate(UsageUpdate::new(input + output, size)));
-            }
-        }
-        _ => {}
+        AgentData::Lifecycle(_)
+        | AgentData::Assistant(_)
+        | AgentData::Approval(_)
+        | AgentData::Other { .. } => {}
     }
 }
 

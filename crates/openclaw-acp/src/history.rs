@@ -204,7 +204,9 @@ impl Replay<'_> {
         let texts = parts().filter_map(|it| it.get("text")?.as_str());
         let text = texts.collect::<Vec<_>>().join("\n");
         let notes = message.get("calls").and_then(Value::as_array).into_iter().flatten();
-        let notes = notes.into_iter().find(|it| it["id"] == own).cloned().unwrap_or_default();
+        let notes = notes.into_iter().find(|it| it["id"] == own);
+        let failure = notes.and_then(|it| it.get("failure")?.as_str());
+        let duration_ms = notes.and_then(|it| it.get("durationMs")?.as_f64());
         // As in a turn: the result of an edit is the diff.
         let content = (is_error || !call.is_shown).then(|| {
             let blocks = parts().filter_map(block);
@@ -215,7 +217,7 @@ impl Replay<'_> {
         let fields = ToolCallUpdateFields::new()
             .status(end_status(is_error))
             .content(content)
-            .raw_output(raw_output(&text, is_error, &notes));
+            .raw_output(raw_output(&text, is_error, failure, duration_ms));
         let update = ToolCallUpdate::new(call.id, fields);
         self.updates.push(SessionUpdate::ToolCallUpdate(update));
     }

@@ -9,9 +9,8 @@ use openclaw_protocol::chat::ChatEvent;
 use openclaw_protocol::connect::caps;
 use openclaw_protocol::sessions::ChangedEvent;
 use openclaw_protocol::socket::Backlog;
-use openclaw_protocol::{Event, EventReceiver, EventSender, Scope, names};
+use openclaw_protocol::{Event, EventPayload, EventReceiver, EventSender, Scope};
 use parking_lot::Mutex;
-use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -143,11 +142,8 @@ impl Connected {
     }
 
     /// Sends it an event.
-    pub(crate) fn tell<T: Serialize>(&self, name: &'static str, payload: &T) {
-        match Event::new(name, payload) {
-            Ok(event) => self.events.tell(event),
-            Err(error) => tracing::error!(event = name, %error, "cannot serialize an event"),
-        }
+    pub(crate) fn tell(&self, payload: impl EventPayload) {
+        self.events.tell(Event::new(payload));
     }
 
     /// Its name in the audit log.
@@ -226,8 +222,8 @@ impl Callers {
     }
 
     /// Sends an event to all callers that may read.
-    pub(crate) fn tell_all(&self, name: &'static str, payload: &impl Serialize) {
-        self.tell(name, payload, |caller| Scope::Read.is_in(&caller.caller.scopes));
+    pub(crate) fn tell_all(&self, payload: impl EventPayload) {
+        self.tell(payload, |caller| Scope::Read.is_in(&caller.caller.scopes));
     }
 
     /// Sends an event to the callers that follow a session, except one.
@@ -235,17 +231,16 @@ impl Callers {
         &self,
         session: &str,
         except: Option<u64>,
-        name: &'static str,
-        payload: &impl Serialize,
+        payload: impl EventPayload,
     ) {
         let is_meant = |it: &Connected| Some(it.id) != except && it.is_following(session);
-        self.tell(name, payload, is_meant);
+        self.tell(payload, is_meant);
     }
 
     /// Sends a chat event to the callers that follow a session and assemble deltas, or to those that
     /// do not.
-    pub(crate) fn send_chat(&self, session: &str, assembles: bool, event: &ChatEvent) {
-        self.tell(names::CHAT, event, |caller| caller.follows_chat(session, assembles));
+    pub(crate) fn send_chat(&self, session: &str, assembles: bool, event: ChatEvent) {
+        self.tell(event, |caller| caller.follows_chat(session, assembles));
     }
 
     /// Whether there is a caller for [`send_chat`](Self::send_chat).
@@ -255,21 +250,20 @@ impl Callers {
 
     /// Tells the callers that follow a session, and do not ask for its row themselves, that it has
     /// changed.
-    pub(crate) fn send_changed(&self, session: &str, event: &ChangedEvent) {
-        self.tell(names::SESSIONS_CHANGED, event, |it| it.follows_chat(session, false));
+    pub(crate) fn send_changed(&self, session: &str, event: ChangedEvent) {
+        self.tell(event, |it| it.follows_chat(session, false));
     }
 
     /// Sends an event to the callers that show approvals of a session. Returns their number.
     pub(crate) fn send_to_approvers(
         &self,
         session: Option<&str>,
-        name: &'static str,
-        payload: &impl Serialize,
+        payload: impl EventPayload,
     ) -> usize {
         let asked =
             self.connected.lock().values().filter(|caller| caller.decides_in(session)).count();
         if asked > 0 {
-            self.tell(name, payload, |caller| caller.decides_in(session));
+            self.tell(payload, |caller| caller.decides_in(session));
         }
         asked
     }
@@ -290,13 +284,8 @@ impl Callers {
     }
 
     /// Sends an event to the callers with these ids.
-    pub(crate) fn send_to_these(
-        &self,
-        these: &BTreeSet<u64>,
-        name: &'static str,
-        payload: &impl Serialize,
-    ) {
-        self.tell(name, payload, |caller| these.contains(&caller.id));
+    pub(crate) fn send_to_these(&self, these: &BTreeSet<u64>, payload: impl EventPayload) {
+        self.tell(payload, |caller| these.contains(&caller.id));
     }
 
     /// Waits until none of these callers is connected.
@@ -307,23 +296,13 @@ impl Callers {
     }
 
     /// Sends an event to one caller. Returns whether it is still connected.
-    pub(crate) fn send_to_one(
-        &self,
-        id: u64,
-        name: &'static str,
-        payload: &impl Serialize,
-    ) -> bool {
+    pub(crate) fn send_to_one(&self, id: u64, payload: impl EventPayload) -> bool {
         let is_there = self.connected.lock().contains_key(&id);
-        self.tell(name, payload, |caller| caller.id == id);
+        self.tell(payload, |caller| caller.id == id);
         is_there
     }
 
-    fn tell(
-        &self,
-        name: &'static str,
-        payload: &impl Serialize,
-        is_meant: impl Fn(&Connected) -> bool,
-    ) {
+    fn tell(&self, payload: impl EventPayload, is_meant: impl Fn(&Connected) -> bool) {
         let meant: Vec<Arc<Connected>> = self
             .connected
             .lock()
@@ -334,9 +313,7 @@ impl Callers {
         if meant.is_empty() {
             return;
         }
-        match Event::new(name, payload) {
-            Ok(event) => meant.iter().for_each(|caller| caller.events.tell(event.clone())),
-            Err(error) => tracing::error!(event = name, %error, "cannot serialize an event"),
-        }
+        let event = Event::new(payload);
+        meant.iter().for_each(|caller| caller.events.tell(event.clone()));
     }
 }

@@ -8,11 +8,11 @@ use futures_util::future::BoxFuture;
 use openclaw_mcp_client::host::{
     ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor, PATIENCE,
 };
+use openclaw_protocol::ErrorShape;
 use openclaw_protocol::approvals::ResolvedReason;
 use openclaw_protocol::mcp::elicitation::{
     Action, Elicitation, QuestionKind as Shown, ResolvedEvent, RespondParams,
 };
-use openclaw_protocol::{ErrorShape, names};
 use openclaw_tools::schema::Validator;
 use serde_json::{Map, Value};
 
@@ -128,7 +128,7 @@ impl Elicitations {
             reason: ResolvedReason::Cancelled,
             action: None,
         };
-        self.callers.send_to_these(&asked, names::MCP_ELICITATION_REQUESTED, &elicitation);
+        self.callers.send_to_these(&asked, elicitation.clone());
         let answer = tokio::select! {
             biased;
             answer = tokio::time::timeout(timeout, answered) => answer,
@@ -203,7 +203,7 @@ impl Drop for Pending<'_> {
         let event = ResolvedEvent { id, action, reason };
         // Also to those that have connected since, and may have listed it.
         let meant = &callers.who_answers_for(&self.sessions) | self.asked;
-        callers.send_to_these(&meant, names::MCP_ELICITATION_RESOLVED, &event);
+        callers.send_to_these(&meant, event);
     }
 }
 

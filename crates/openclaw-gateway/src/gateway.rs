@@ -313,7 +313,7 @@ impl Gateway {
                     state: change.state.name().to_owned(),
                     error: change.reason,
                 };
-                callers.tell_all(names::MCP_SERVER, &event);
+                callers.tell_all(event);
             }
         });
     }

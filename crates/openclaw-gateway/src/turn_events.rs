@@ -6,10 +6,13 @@ use std::time::{Duration, Instant};
 
 use openclaw_agent::{EndReason, LoopEvent, Observer, TurnResult};
 use openclaw_models::{Part, Usage};
+use openclaw_protocol::agent_event::{
+    AgentData, AgentEvent, ApprovalPhase, Notice, RequestedApproval, RunPhase, RunUsage, TextDelta,
+    ToolPhase, ToolProgress, ToolResult, ToolStart, ToolUpdate,
+};
 use openclaw_protocol::approvals::Approval;
 use openclaw_protocol::approvals::published::ExecDetails;
-use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState, ErrorKind};
-use openclaw_protocol::names;
+use openclaw_protocol::chat::{ChatEvent, ChatState, ErrorKind};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -133,15 +136,15 @@ impl TurnEvents {
             seq,
             state,
         };
-        self.callers.send_chat(&self.session, assembles, &event);
+        self.callers.send_chat(&self.session, assembles, event);
     }
 
-    pub(crate) fn agent(&self, stream: &str, data: Value) {
-        self.agent_except(None, stream, data);
+    fn agent(&self, data: AgentData) {
+        self.agent_except(None, data);
     }
 
     /// Like [`agent`](Self::agent), but not for one caller.
-    fn agent_except(&self, caller: Option<u64>, stream: &str, data: Value) {
+    fn agent_except(&self, caller: Option<u64>, data: AgentData) {
         let seq = {
             let mut told = self.state.lock();
             told.agent += 1;
@@ -150,14 +153,17 @@ impl TurnEvents {
         let event = AgentEvent {
             run_id: self.run.clone(),
             seq,
-            stream: stream.to_owned(),
             ts: now_ms(),
             session_key: Some(self.session.clone()),
             spawned_by: None,
             is_heartbeat: None,
             data,
         };
-        self.callers.send_to_followers(&self.session, caller, names::AGENT, &event);
+        self.callers.send_to_followers(&self.session, caller, event);
+    }
+
+    fn tool(&self, phase: ToolPhase) {
+        self.agent(AgentData::Tool(phase));
     }
 
     /// Buffers text briefly, to avoid an event for every few characters.
@@ -223,9 +229,9 @@ impl TurnEvents {
             return;
         }
         if is_thought {
-            return self.agent("reasoning", json!({ "delta": text }));
+            return self.agent(AgentData::Reasoning(TextDelta { delta: text }));
         }
-        self.agent("assistant", json!({ "delta": text }));
+        self.agent(AgentData::Assistant(TextDelta { delta: text.clone() }));
         let delta_text = text;
         let state = ChatState::Delta { message: None, delta_text, replace: None, usage: None };
         self.chat_to(true, state);
@@ -247,36 +253,39 @@ impl TurnEvents {
 
     /// Reports the start, with the message: the sender may be another client.
     pub(crate) fn started(&self, message: &str) {
-        self.agent("lifecycle", self.start(message));
+        self.agent(self.start(message));
     }
 
-    fn start(&self, message: &str) -> Value {
-        json!({
-            "phase": "start",
-            "startedAt": now_ms(),
-            "sessionKey": self.session,
-            "message": shown(message),
+    fn start(&self, message: &str) -> AgentData {
+        AgentData::Lifecycle(RunPhase::Start {
+            started_at: Some(now_ms()),
+            session_key: Some(self.session.clone()),
+            message: Some(shown(message)),
         })
+    }
+
+    /// Reports the end.
+    pub(crate) fn ended(&self) {
+        self.agent(end());
     }
 
     /// Reports a call that waits for approval, for clients that show approvals as part of the turn. The
     /// kind is the only one that they know.
     pub(crate) fn approval_requested(&self, asked: &Approval) {
         let details = ExecDetails::from(asked);
-        let data = json!({
-            "phase": "requested",
-            "kind": "exec",
-            "status": "pending",
-            "approvalId": details.id,
-            "title": asked.title,
-            "command": details.command_text,
-        });
-        self.agent("approval", data);
+        self.agent(AgentData::Approval(ApprovalPhase::Requested(RequestedApproval {
+            kind: Some("exec".to_owned()),
+            status: Some("pending".to_owned()),
+            approval_id: Some(details.id),
+            title: asked.title.clone(),
+            command: Some(details.command_text),
+        })));
     }
 
     pub(crate) fn answered(&self, answer: &TurnResult) {
         let message = message(&answer.text, &answer.parts);
-        let (usage, stop) = (usage(answer.usage), answer.ended.name().to_owned());
+        let usage = serde_json::to_value(answer.usage).unwrap_or_default();
+        let stop = answer.ended.name().to_owned();
         let (message, usage, stop_reason) = (Some(message), Some(usage), Some(stop));
         self.chat(ChatState::Final { message, usage, stop_reason });
     }
@@ -285,9 +294,8 @@ impl TurnEvents {
     /// run begins: the TUI of the Node OpenClaw would wait for its end for ever if that arrived together
     /// with the response that accepts the message.
     pub(crate) fn command_answered(&self, sender: u64, command: &str, text: &str) {
-        self.agent_except(Some(sender), "lifecycle", self.start(command));
-        let end = json!({ "phase": "end", "endedAt": now_ms() });
-        self.agent_except(Some(sender), "lifecycle", end);
+        self.agent_except(Some(sender), self.start(command));
+        self.agent_except(Some(sender), end());
         let message = Some(message(text, &[]));
         let stop_reason = Some(EndReason::Done.name().to_owned());
         self.chat(ChatState::Final { message, usage: None, stop_reason });
@@ -299,6 +307,13 @@ impl TurnEvents {
             error_message: None,
             stop_reason: Some(reason.to_owned()),
         });
+    }
+
+    /// Reports that a run that had begun has failed.
+    pub(crate) fn run_failed(&self, message: String, kind: ErrorKind) {
+        let (error, ended_at) = (Some(message.clone()), Some(now_ms()));
+        self.agent(AgentData::Lifecycle(RunPhase::Error { error, ended_at }));
+        self.failed(message, kind);
     }
 
     pub(crate) fn failed(&self, words: String, kind: ErrorKind) {
@@ -324,57 +339,58 @@ impl Observer for TurnEvents {
             LoopEvent::Text(_) | LoopEvent::Reasoning(_) | LoopEvent::Part(_) => {}
             LoopEvent::CallStarted(call) => {
                 self.state.lock().whole.is_interrupted = true;
-                self.agent(
-                    "tool",
-                    json!({
-                        "phase": "start",
-                        "toolCallId": call.id,
-                        "name": call.name,
-                        "label": call.label,
-                        "args": serde_json::from_str::<Value>(&call.arguments)
-                            .unwrap_or(Value::String(call.arguments)),
-                    }),
-                );
+                let args = serde_json::from_str(&call.arguments)
+                    .unwrap_or_else(|_| Value::String(call.arguments));
+                self.tool(ToolPhase::Start(ToolStart {
+                    tool_call_id: call.id,
+                    name: call.name,
+                    label: Some(call.label),
+                    args: Some(args),
+                }));
             }
-            LoopEvent::CallProgress(call) => self.agent(
-                "tool",
-                json!({
-                    "phase": "update",
-                    "toolCallId": call.id,
-                    "name": call.name,
-                    "progress": {
-                        "done": call.progress.done,
-                        "percent": call.progress.percent(),
-                        "message": call.progress.message,
-                    },
-                    "partialResult": result(call.progress.message.as_deref().unwrap_or_default()),
-                }),
-            ),
-            LoopEvent::CallEnded(call) => self.agent(
-                "tool",
-                json!({
-                    "phase": "result",
-                    "toolCallId": call.id,
-                    "name": call.name,
-                    "isError": call.is_error,
-                    "text": shown(&call.text),
-                    "result": result(&shown(&call.text)),
-                    "untrusted": call.untrusted,
-                    "durationMs": call.duration.as_secs_f64() * 1_000.0,
-                    "failure": call.failure.map(openclaw_tools::ToolFailure::name),
-                    "refusedBy": call.refused.map(openclaw_tools::RefusedBy::name),
-                    "findings": call.findings,
-                    "keptIn": call.kept_in,
-                }),
-            ),
-            LoopEvent::Usage { usage: used, window } => {
-                let mut data = usage(used);
-                data["contextTokens"] = json!(window);
-                self.agent("usage", data);
+            LoopEvent::CallProgress(call) => {
+                let percent = call.progress.percent();
+                let message = call.progress.message;
+                self.tool(ToolPhase::Update(ToolUpdate {
+                    tool_call_id: call.id,
+                    name: call.name,
+                    partial_result: Some(result(message.as_deref().unwrap_or_default())),
+                    progress: Some(ToolProgress { done: call.progress.done, percent, message }),
+                }));
             }
-            LoopEvent::Notice(text) => self.agent("notice", json!({ "text": text })),
+            LoopEvent::CallEnded(call) => {
+                let text = shown(&call.text);
+                self.tool(ToolPhase::Result(ToolResult {
+                    tool_call_id: call.id,
+                    name: call.name,
+                    is_error: call.is_error,
+                    result: Some(result(&text)),
+                    text,
+                    untrusted: call.untrusted,
+                    duration_ms: Some(call.duration.as_secs_f64() * 1_000.0),
+                    failure: call.failure.map(|failure| failure.name().to_owned()),
+                    refused_by: call.refused.map(|check| check.name().to_owned()),
+                    findings: call.findings,
+                    kept_in: call.kept_in.map(|path| path.to_string_lossy().into_owned()),
+                }));
+            }
+            LoopEvent::Usage { usage, window } => {
+                let Usage { input_tokens, output_tokens, cached_tokens, cost_usd } = usage;
+                self.agent(AgentData::Usage(RunUsage {
+                    input_tokens,
+                    output_tokens,
+                    cached_tokens,
+                    cost_usd,
+                    context_tokens: window,
+                }));
+            }
+            LoopEvent::Notice(text) => self.agent(AgentData::Notice(Notice { text })),
         }
     }
+}
+
+fn end() -> AgentData {
+    AgentData::Lifecycle(RunPhase::End { ended_at: Some(now_ms()) })
 }
 
 /// A message in the format of the protocol.
@@ -391,10 +407,6 @@ fn message(text: &str, parts: &[Part]) -> Value {
 /// A tool's result in the format of the protocol.
 fn result(text: &str) -> Value {
     json!({ "content": [{ "type": "text", "text": text }] })
-}
-
-fn usage(usage: Usage) -> Value {
-    serde_json::to_value(usage).unwrap_or_default()
 }
 
 /// Truncates a result for display.

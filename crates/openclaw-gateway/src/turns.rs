@@ -14,14 +14,12 @@ use openclaw_protocol::chat::{ErrorKind, SendStatus};
 use openclaw_sessions::{SessionField, SessionKey};
 use openclaw_tools::{PermissionMode, ToolSource, Toolbox};
 use openclaw_trace::{Span, SpanContext, SpanKind};
-use serde_json::json;
 use tracing::Instrument as _;
 
 use crate::agents::AgentRuntime;
 use crate::approvals::{CallerApprover, PendingApprovals};
 use crate::briefing;
 use crate::callers::Callers;
-use crate::clock::now_ms;
 use crate::lent::Lent;
 use crate::resource_cache::ResourceCache;
 use crate::runs::RegisteredRun;
@@ -126,14 +124,9 @@ impl Turns {
             series.ended(outcome, begun.elapsed());
         }
         request.run.over(status(outcome));
-        let failed = |message: String, kind| {
-            let data = json!({ "phase": "error", "error": message, "endedAt": now_ms() });
-            turn_events.agent("lifecycle", data);
-            turn_events.failed(message, kind);
-        };
         match answer {
             Ok(Timed { answer: Ok(answer), is_late }) => {
-                turn_events.agent("lifecycle", json!({ "phase": "end", "endedAt": now_ms() }));
+                turn_events.ended();
                 match answer {
                     Some(answer) if answer.ended != EndReason::Cancelled => {
                         turn_events.answered(&answer);
@@ -151,12 +144,13 @@ impl Turns {
                     _ => error.to_string(),
                 };
                 tracing::warn!(session = %request.key, error = %message, "turn failed");
-                failed(message, kind(&error));
+                turn_events.run_failed(message, kind(&error));
             }
             // A panic must not leave callers waiting for an end that never comes.
             Err(_) => {
                 tracing::error!(session = %request.key, "turn panicked");
-                failed("the turn failed unexpectedly".to_owned(), ErrorKind::Unknown);
+                turn_events
+                    .run_failed("the turn failed unexpectedly".to_owned(), ErrorKind::Unknown);
             }
         }
         let key = request.key.clone();

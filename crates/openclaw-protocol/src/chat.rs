@@ -351,28 +351,3 @@ pub enum ErrorKind {
     /// Any other failure.
     Unknown,
 }
-
-/// Payload of the event `agent`: the steps of a run.
-///
-/// Known streams: `lifecycle`, `assistant`, `tool`, `item`, `usage`; there may be others.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct AgentEvent {
-    /// Run id.
-    pub run_id: String,
-    /// Sequence number within the run.
-    pub seq: u64,
-    /// Name of the stream, which determines the shape of `data`.
-    pub stream: String,
-    /// Timestamp, in milliseconds since 1970.
-    pub ts: u64,
-    /// Session key. The Node gateway sends it, too; the published schema lacks it.
-    pub session_key: Option<String>,
-    /// Session that started the run.
-    pub spawned_by: Option<String>,
-    /// Whether the run is a heartbeat, not a response to a user.
-    pub is_heartbeat: Option<bool>,
-    /// An object; its shape depends on `stream`.
-    pub data: Value,
-}

@@ -1,7 +1,9 @@
 //! Events: unsolicited, ordered messages of a gateway.
 
+use std::any::Any;
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use openclaw_budget::{ByteBudget, BytePermit, FREE};
 use serde::de::DeserializeOwned;
@@ -17,7 +19,7 @@ pub mod names {
     pub const CONNECT_CHALLENGE: &str = "connect.challenge";
     /// A [`ChatEvent`](crate::chat::ChatEvent).
     pub const CHAT: &str = "chat";
-    /// An [`AgentEvent`](crate::chat::AgentEvent).
+    /// An [`AgentEvent`](crate::agent_event::AgentEvent).
     pub const AGENT: &str = "agent";
     /// Heartbeat of the gateway; a [`Tick`](super::Tick).
     pub const TICK: &str = "tick";
@@ -63,31 +65,103 @@ pub mod names {
     ];
 }
 
+/// The payload of an event that a gateway sends. Its type determines the name of the event.
+pub trait EventPayload: Serialize + fmt::Debug + Send + Sync + 'static {
+    /// Event name.
+    const NAME: &'static str;
+
+    /// Returns about how many bytes its texts and its JSON take: this counts in the memory of events
+    /// that wait for slow listeners. 0 if they are always short.
+    fn size(&self) -> usize;
+}
+
 /// An event. Cheap to clone, for any number of listeners.
 #[derive(Debug, Clone)]
 pub struct Event {
     /// Event name.
     pub event: Cow<'static, str>,
-    /// Payload.
-    pub payload: Arc<RawValue>,
     /// Sequence number on the receiving connection; `None` when sending.
     pub seq: Option<u64>,
+    payload: Payload,
+}
+
+#[derive(Debug, Clone)]
+enum Payload {
+    /// It came through a socket.
+    Json(Arc<RawValue>),
+    /// It was made in this process.
+    Value(Arc<Shared<dyn AnyPayload>>),
+}
+
+/// A payload for all listeners, and its JSON as soon as one of them needs it.
+#[derive(Debug)]
+struct Shared<T: ?Sized> {
+    json: OnceLock<Box<RawValue>>,
+    value: T,
+}
+
+/// An [`EventPayload`] of any type.
+trait AnyPayload: Any + fmt::Debug + Send + Sync {
+    fn bytes(&self) -> usize;
+    fn to_json(&self) -> Result<Box<RawValue>, serde_json::Error>;
+}
+
+impl<T: EventPayload> AnyPayload for T {
+    fn bytes(&self) -> usize {
+        self.size()
+    }
+
+    fn to_json(&self) -> Result<Box<RawValue>, serde_json::Error> {
+        to_raw_value(self)
+    }
 }
 
 impl Event {
-    /// Creates an event with this payload.
+    /// Creates an event of this process. Nothing is serialized until a socket needs it.
+    #[must_use]
+    pub fn new<T: EventPayload>(payload: T) -> Self {
+        let shared = Arc::new(Shared { json: OnceLock::new(), value: payload });
+        Self { event: Cow::Borrowed(T::NAME), seq: None, payload: Payload::Value(shared) }
+    }
+
+    /// Creates an event from JSON.
+    #[must_use]
+    pub fn from_json(event: impl Into<Cow<'static, str>>, payload: Box<RawValue>) -> Self {
+        Self { event: event.into(), seq: None, payload: Payload::Json(payload.into()) }
+    }
+
+    /// Returns the payload as JSON. It is serialized once for all listeners.
     ///
     /// # Errors
     /// If the payload cannot be serialized.
-    pub fn new<T: Serialize>(event: &'static str, payload: &T) -> Result<Self, serde_json::Error> {
-        let payload = to_raw_value(payload)?.into();
-        Ok(Self { event: Cow::Borrowed(event), payload, seq: None })
+    pub fn json(&self) -> Result<&RawValue, serde_json::Error> {
+        let shared = match &self.payload {
+            Payload::Json(json) => return Ok(json),
+            Payload::Value(shared) => shared,
+        };
+        if let Some(json) = shared.json.get() {
+            return Ok(json);
+        }
+        let json = shared.value.to_json()?;
+        Ok(shared.json.get_or_init(|| json))
     }
 
-    /// Reads the payload; `None` if it is of another type.
+    /// Returns the payload; `None` if it is of another type. Only what came through a socket is
+    /// parsed.
     #[must_use]
-    pub fn read<T: DeserializeOwned>(&self) -> Option<T> {
-        serde_json::from_str(self.payload.get()).ok()
+    pub fn read<T: EventPayload + DeserializeOwned + Clone>(&self) -> Option<T> {
+        match &self.payload {
+            _ if self.event != T::NAME => None,
+            Payload::Json(json) => serde_json::from_str(json.get()).ok(),
+            Payload::Value(shared) => (&shared.value as &dyn Any).downcast_ref().cloned(),
+        }
+    }
+
+    fn size(&self) -> usize {
+        match &self.payload {
+            Payload::Json(json) => json.get().len(),
+            Payload::Value(shared) => shared.value.bytes(),
+        }
     }
 }
 
@@ -125,7 +199,7 @@ impl EventSender {
     /// Sends an event. Does nothing if there is no listener. A large one is lost if too many bytes of
     /// others wait for a slow listener.
     pub fn tell(&self, event: Event) {
-        let size = event.payload.get().len();
+        let size = event.size();
         let waiting = if size <= FREE {
             (Received::Event(event), None)
         } else {
@@ -213,24 +287,66 @@ pub struct Shutdown {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use serde::Serializer;
+
     use super::*;
+
+    /// How often a [`Counted`] was serialized.
+    static SERIALIZED: AtomicUsize = AtomicUsize::new(0);
+
+    #[derive(Debug, Clone, PartialEq, Deserialize)]
+    struct Counted(String);
+
+    impl Serialize for Counted {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            SERIALIZED.fetch_add(1, Ordering::Relaxed);
+            self.0.serialize(serializer)
+        }
+    }
+
+    impl EventPayload for Counted {
+        const NAME: &'static str = names::CHAT;
+
+        fn size(&self) -> usize {
+            self.0.len()
+        }
+    }
 
     #[tokio::test]
     async fn large_events_for_a_slow_listener_are_lost_when_they_take_too_much_memory() {
-        let sender = EventSender::new(1_024);
-        let (mut slow, mut quick) = (sender.listen(), sender.listen());
-        let large = "x".repeat(MAX_WAITING / 8);
-        for _ in 0..10 {
-            sender.tell(Event::new("chat", &large).unwrap());
-            quick.next().await.unwrap();
+        let large = "x".repeat(MAX_WAITING / 8 + 1);
+        let json = Event::from_json(names::CHAT, to_raw_value(&large).unwrap());
+        for event in [json, Event::new(Counted(large))] {
+            let sender = EventSender::new(1_024);
+            let (mut slow, mut quick) = (sender.listen(), sender.listen());
+            for _ in 0..10 {
+                sender.tell(event.clone());
+                quick.next().await.unwrap();
+            }
+            let mut lost = 0;
+            for _ in 0..10 {
+                lost += u64::from(matches!(slow.next().await, Some(Received::Lagged(1))));
+            }
+            assert!((3..10).contains(&lost), "{lost} of 10");
+            assert_eq!(sender.memory.used(), 0, "all have received everything");
+            sender.tell(event);
+            assert!(matches!(slow.next().await, Some(Received::Event(_))));
         }
-        let mut lost = 0;
-        for _ in 0..10 {
-            lost += u64::from(matches!(slow.next().await, Some(Received::Lagged(1))));
+    }
+
+    #[test]
+    fn a_payload_is_serialized_once_for_all_sockets_and_never_in_process() {
+        let event = Event::new(Counted("hi".to_owned()));
+        let copy = event.clone();
+        assert_eq!(event.event, names::CHAT);
+        assert_eq!(copy.read(), Some(Counted("hi".to_owned())));
+        assert_eq!(copy.read::<Tick>(), None);
+        assert_eq!(SERIALIZED.load(Ordering::Relaxed), 0);
+        for event in [event, copy] {
+            assert_eq!(event.json().unwrap().get(), "\"hi\"");
         }
-        assert!((3..10).contains(&lost), "{lost} of 10");
-        assert_eq!(sender.memory.used(), 0, "all have received everything");
-        sender.tell(Event::new("chat", &large).unwrap());
-        assert!(matches!(slow.next().await, Some(Received::Event(_))));
+        assert_eq!(SERIALIZED.load(Ordering::Relaxed), 1);
     }
 }

@@ -4,6 +4,7 @@
 //! `sessions.setExtraTools`, `sessions.title`, `approvals.*`, `config.reload`, `gateway.stop`) follow the same style. Unknown
 //! fields are ignored: the other side may be newer.
 
+pub mod agent_event;
 pub mod agents;
 pub mod approvals;
 mod attachment;
@@ -22,6 +23,7 @@ pub mod mcp;
 mod method;
 pub mod metrics;
 pub mod models;
+mod payload;
 mod principal;
 pub mod runs;
 pub mod sessions;
@@ -32,7 +34,7 @@ pub mod tools;
 
 pub use client::{Connect, PublishingNode};
 pub use error::{ErrorCode, ErrorShape, detail};
-pub use event::{Event, EventReceiver, EventSender, Received, Shutdown, Tick, names};
+pub use event::{Event, EventPayload, EventReceiver, EventSender, Received, Shutdown, Tick, names};
 pub use method::{Method, Request, Response, Rpc, Scope, params_of, rpc};
 pub use principal::{AccessToken, Principal};
 pub use settled::servers_settled;

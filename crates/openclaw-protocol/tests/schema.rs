@@ -6,9 +6,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
+use openclaw_protocol::agent_event::AgentEvent;
 use openclaw_protocol::{
     ErrorCode, ErrorShape, Event, Method, Scope, Shutdown, Tick, agents, chat, config, connect,
-    frame, models, names, sessions, tools,
+    frame, models, sessions, tools,
 };
 use openclaw_testkit::GatewaySchema;
 use openclaw_trace::SpanContext;
@@ -138,7 +139,7 @@ fn events_are_what_the_schema_says() {
     ] {
         schema.said::<chat::ChatEvent>(name);
     }
-    schema.said::<chat::AgentEvent>("AgentEvent");
+    schema.said::<AgentEvent>("AgentEvent");
     schema.said::<Tick>("TickEvent");
     schema.said::<Shutdown>("ShutdownEvent");
     schema.said::<tools::InvokeRequestEvent>("NodeInvokeRequestEvent");
@@ -157,8 +158,8 @@ fn frames_are_what_the_schema_says() {
     (error.retryable, error.retry_after_ms) = (Some(true), Some(10));
     check("ResponseFrame", &frame::response("1", Err(&error)).unwrap());
     check("ResponseFrame", &frame::response("1", Err(&ErrorShape::unknown_method("x"))).unwrap());
-    let event = Event::new(names::TICK, &Tick { ts: 1 }).unwrap();
-    check("EventFrame", &frame::event(&event.event, Some(&event.payload), Some(1)).unwrap());
+    let event = Event::new(Tick { ts: 1 });
+    check("EventFrame", &frame::event(&event.event, Some(event.json().unwrap()), Some(1)).unwrap());
     check("EventFrame", &frame::event("tick", None, None).unwrap());
 }
 

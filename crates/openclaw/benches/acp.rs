@@ -293,7 +293,7 @@ async fn turn(client: &Client, nth: usize) -> usize {
         };
         count += 1;
         if event.event == names::CHAT {
-            let chat: ChatEvent = serde_json::from_str(event.payload.get()).unwrap();
+            let chat: ChatEvent = event.read().unwrap();
             if chat.run_id == run && matches!(chat.state, ChatState::Final { .. }) {
                 return count;
             }

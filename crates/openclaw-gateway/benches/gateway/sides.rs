@@ -17,7 +17,8 @@ use openclaw_mcp::services::CallServices;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_mcp::store::spill::{Spill, SpillLimits};
 use openclaw_protocol::Surface;
-use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState, SendParams, SendResult};
+use openclaw_protocol::agent_event::{AgentData, AgentEvent, ToolPhase};
+use openclaw_protocol::chat::{ChatEvent, ChatState, SendParams, SendResult};
 use openclaw_protocol::client::{Client, ConnectOptions};
 use openclaw_protocol::{EventReceiver, Received, ask, names, rpc};
 use openclaw_secrets::Environment;
@@ -156,11 +157,14 @@ async fn answered(events: &mut EventReceiver, run: &str) -> usize {
             Received::Lagged(missed) => unreachable!("{missed} events were lost"),
         };
         if event.event == names::AGENT {
-            let event: AgentEvent = serde_json::from_str(event.payload.get()).unwrap();
-            let is_result = event.stream == "tool" && event.data["phase"] == "result";
-            made += usize::from(is_result && event.run_id == run && event.data["isError"] == false);
+            let event: AgentEvent = event.read().unwrap();
+            let is_success = matches!(
+                &event.data,
+                AgentData::Tool(ToolPhase::Result(result)) if !result.is_error
+            );
+            made += usize::from(is_success && event.run_id == run);
         } else if event.event == names::CHAT {
-            let event: ChatEvent = serde_json::from_str(event.payload.get()).unwrap();
+            let event: ChatEvent = event.read().unwrap();
             match event.state {
                 _ if event.run_id != run => {}
                 ChatState::Delta { .. } => {}

@@ -11,9 +11,9 @@ pub(crate) use rules::ApprovalRules;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_protocol::ErrorShape;
 use openclaw_protocol::approvals::published::{Requested, Resolved};
 use openclaw_protocol::approvals::{Approval, Decision, ResolvedEvent, ResolvedReason};
-use openclaw_protocol::{ErrorShape, names};
 use tokio::sync::oneshot;
 
 use crate::callers::{Callers, Connected};
@@ -161,8 +161,8 @@ impl PendingApproval<'_> {
         let session = self.session.as_deref();
         let callers = &self.approvals.callers;
         let published = Requested::from(approval);
-        callers.send_to_approvers(session, names::PLUGIN_APPROVAL_REQUESTED, &published);
-        callers.send_to_approvers(session, names::APPROVAL_REQUESTED, approval) > 0
+        callers.send_to_approvers(session, published);
+        callers.send_to_approvers(session, approval.clone()) > 0
     }
 
     /// Waits until no approver is left that can decide.
@@ -201,8 +201,8 @@ impl Drop for PendingApproval<'_> {
         let id = std::mem::take(&mut self.id);
         let session = self.session.as_deref();
         let published = Resolved { id: id.clone(), decision: self.decision, ts: now_ms() };
-        callers.send_to_approvers(session, names::PLUGIN_APPROVAL_RESOLVED, &published);
+        callers.send_to_approvers(session, published);
         let event = ResolvedEvent { id, decision: self.decision, reason: self.reason };
-        callers.send_to_approvers(session, names::APPROVAL_RESOLVED, &event);
+        callers.send_to_approvers(session, event);
     }
 }

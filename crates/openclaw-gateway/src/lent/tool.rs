@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 
 use futures_util::future::BoxFuture;
 use openclaw_content::{Source, Text, Untrusted, label};
-use openclaw_protocol::names;
 use openclaw_protocol::tools::{InvokeRequestEvent, InvokeResultParams};
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
@@ -72,7 +71,7 @@ impl LentTool {
             baggage: trace.and_then(SpanContext::baggage).map(str::to_owned),
         };
         const GONE: &str = "The client that provides this tool has disconnected.";
-        if !lent.callers.send_to_one(self.lender, names::NODE_INVOKE_REQUEST, &request) {
+        if !lent.callers.send_to_one(self.lender, request) {
             return fail(ToolFailure::Unavailable, GONE);
         }
         match tokio::time::timeout(entry.timeout, answered).await {

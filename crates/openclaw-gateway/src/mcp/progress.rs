@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use openclaw_mcp_client::wire::Progress;
 use openclaw_protocol::mcp::ProgressEvent;
-use openclaw_protocol::names;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -31,7 +30,7 @@ pub(crate) async fn with_progress<T>(
                 message: it.message.clone(),
             });
             if let Some(event) = event {
-                caller.tell(names::MCP_PROGRESS, &event);
+                caller.tell(event);
             }
             sleep(INTERVAL).await;
         }

@@ -140,7 +140,7 @@ async fn ended(mut events: EventReceiver, run: &str, session: &str) -> Option<Ch
         if event.event != names::CHAT {
             continue;
         }
-        let Ok(chat) = serde_json::from_str::<ChatEvent>(event.payload.get()) else { continue };
+        let Some(chat) = event.read::<ChatEvent>() else { continue };
         let is_end = !matches!(chat.state, ChatState::Status { .. } | ChatState::Delta { .. });
         if chat.run_id == run && chat.session_key == session && is_end {
             return Some(chat.state);

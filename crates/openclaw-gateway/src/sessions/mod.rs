@@ -104,7 +104,7 @@ impl Sessions {
             active_run_ids,
             session,
         };
-        self.callers.send_changed(key.as_str(), &event);
+        self.callers.send_changed(key.as_str(), event);
     }
 }
 

@@ -13,7 +13,7 @@ use openclaw_protocol::connect::{CancelParams, CancelResult};
 use openclaw_protocol::frame::{self, Frame};
 use openclaw_protocol::socket::{Socket, SocketError};
 use openclaw_protocol::{
-    ErrorShape, Event, EventReceiver, Method, Received, Shutdown, Tick, names, params_of,
+    ErrorShape, Event, EventReceiver, Method, Received, Shutdown, Tick, params_of,
 };
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::mpsc;
@@ -159,7 +159,7 @@ impl Connection {
                     received = self.socket.received_bytes();
                     self.check_token()?;
                     self.socket.ping()?;
-                    self.tell_all(names::TICK, &Tick { ts: now_ms() })?;
+                    self.send(&Event::new(Tick { ts: now_ms() }))?;
                 }
             }
         }
@@ -246,20 +246,16 @@ impl Connection {
         }
     }
 
-    fn tell_all(
-        &mut self,
-        name: &'static str,
-        payload: &impl serde::Serialize,
-    ) -> Result<(), SocketError> {
-        match Event::new(name, payload) {
-            Ok(event) => self.send(&event),
-            Err(error) => Err(SocketError::Protocol(error.to_string())),
-        }
-    }
-
     fn send(&mut self, event: &Event) -> Result<(), SocketError> {
+        let payload = match event.json() {
+            Ok(payload) => payload,
+            Err(error) => {
+                tracing::error!(event = %event.event, %error, "cannot serialize an event");
+                return Ok(());
+            }
+        };
         self.seq += 1;
-        match frame::event(&event.event, Some(&event.payload), Some(self.seq)) {
+        match frame::event(&event.event, Some(payload), Some(self.seq)) {
             Ok(text) => match self.socket.queue(text) {
                 // As if it had lagged.
                 Err(SocketError::Memory(_)) => {
@@ -282,7 +278,7 @@ impl Connection {
         }
         let shutdown =
             Shutdown { reason: "gateway stopping".to_owned(), restart_expected_ms: None };
-        if let Err(broken) = self.tell_all(names::SHUTDOWN, &shutdown) {
+        if let Err(broken) = self.send(&Event::new(shutdown)) {
             return broken.into();
         }
         let drained = async {

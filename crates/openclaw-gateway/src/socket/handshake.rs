@@ -10,7 +10,7 @@ use openclaw_protocol::connect::{
 use openclaw_protocol::frame::{self, Frame};
 use openclaw_protocol::socket::{Socket, SocketError};
 use openclaw_protocol::{
-    ErrorCode, ErrorShape, Event, Method, PROTOCOL_VERSION, Principal, detail, names, params_of,
+    ErrorCode, ErrorShape, Method, PROTOCOL_VERSION, Principal, detail, names, params_of,
 };
 use openclaw_secrets::SecretString;
 use serde_json::json;
@@ -71,8 +71,8 @@ pub(super) async fn greet(
     let Gate { options, attempts, budgets } = gate;
     let connection = random_hex();
     let challenge = Challenge { nonce: random_hex(), ts: now_ms() };
-    if let Ok(challenge) = Event::new(names::CONNECT_CHALLENGE, &challenge)
-        && let Ok(text) = frame::event(&challenge.event, Some(&challenge.payload), None)
+    if let Ok(challenge) = to_raw_value(&challenge)
+        && let Ok(text) = frame::event(names::CONNECT_CHALLENGE, Some(&challenge), None)
     {
         socket.queue(text)?;
     }

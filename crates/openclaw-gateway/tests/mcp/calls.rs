@@ -271,7 +271,7 @@ async fn progress_is_sent_only_to_the_caller_and_not_too_often() {
         let mut told: Vec<Value> = Vec::new();
         while let Some(Some(Received::Event(event))) = events.next().now_or_never() {
             if event.event == "mcp.progress" {
-                told.push(serde_json::from_str(event.payload.get()).unwrap());
+                told.push(serde_json::from_str(event.json().unwrap().get()).unwrap());
             }
         }
         told

@@ -122,12 +122,12 @@ async fn a_slow_command_can_be_aborted() {
     let end = timeout(LONG, async {
         loop {
             match events.next().await.unwrap() {
-                Received::Event(event) if event.event == "chat" => return event.payload,
+                Received::Event(event) if event.event == "chat" => return event,
                 _ => {}
             }
         }
     });
-    let end: Value = serde_json::from_str(end.await.unwrap().get()).unwrap();
+    let end: Value = serde_json::from_str(end.await.unwrap().json().unwrap().get()).unwrap();
     assert_eq!((&end["runId"], &end["state"]), (&json!("r"), &json!("aborted")), "{end}");
     let gone = async {
         while ask(&me, "mcp.servers", json!({})).await["servers"] != json!([]) {

@@ -92,7 +92,7 @@ pub(crate) async fn say(surface: &Arc<dyn Endpoint>, message: &str) -> String {
             if event.event != "chat" {
                 continue;
             }
-            let payload: Value = serde_json::from_str(event.payload.get()).unwrap();
+            let payload: Value = serde_json::from_str(event.json().unwrap().get()).unwrap();
             if payload["runId"] == id.as_str() && payload["state"] != "delta" {
                 return payload;
             }

@@ -6,6 +6,7 @@ use futures_util::SinkExt as _;
 use openclaw_gateway::socket::SocketLimits;
 use openclaw_protocol::Event;
 use openclaw_protocol::socket::SendLimits;
+use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -221,7 +222,7 @@ async fn a_caller_that_reads_nothing_is_dropped_and_the_others_hear_everything()
     service.until_callers(2).await;
     let payload = "x".repeat(64 * 1024);
     for number in 1..=EVENTS {
-        service.events.tell(Event::new("chat", &payload).unwrap());
+        service.events.tell(Event::from_json("chat", to_raw_value(&payload).unwrap()));
         assert_eq!(listening.event("chat").await["seq"], number);
     }
     service.until_callers(1).await;

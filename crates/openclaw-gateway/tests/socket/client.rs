@@ -113,14 +113,14 @@ async fn events_come_in_order_to_everybody_who_listens() {
     let mut listeners = [client.events(), client.events()];
     client.request("health", None).await.unwrap();
     for number in 0..100 {
-        service.events.tell(Event::new("agent", &number).unwrap());
+        service.events.tell(Event::from_json("agent", to_raw_value(&number).unwrap()));
     }
     for events in &mut listeners {
         for number in 0..100_u64 {
             let heard = timeout(LONG, events.next()).await.unwrap().unwrap();
             let Received::Event(event) = heard else { panic!("{heard:?}") };
             assert_eq!((event.event.as_ref(), event.seq), ("agent", Some(number + 1)));
-            assert_eq!(event.payload.get(), number.to_string());
+            assert_eq!(event.json().unwrap().get(), number.to_string());
         }
     }
 }
@@ -131,7 +131,7 @@ async fn a_slow_listener_learns_how_many_events_it_missed() {
     let mut events = client.events();
     client.request("health", None).await.unwrap();
     for number in 0..3_000 {
-        service.events.tell(Event::new("agent", &number).unwrap());
+        service.events.tell(Event::from_json("agent", to_raw_value(&number).unwrap()));
         if number % 100 == 0 {
             // The server's queue is emptied; the listener's is not.
             client.request("health", None).await.unwrap();
@@ -140,7 +140,7 @@ async fn a_slow_listener_learns_how_many_events_it_missed() {
     client.request("health", None).await.unwrap();
     let Some(Received::Lagged(missed)) = events.next().await else { panic!("nothing was missed") };
     let Some(Received::Event(event)) = events.next().await else { panic!("nothing came") };
-    assert_eq!(event.payload.get(), missed.to_string());
+    assert_eq!(event.json().unwrap().get(), missed.to_string());
 }
 
 #[tokio::test]

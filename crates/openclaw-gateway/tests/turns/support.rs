@@ -170,9 +170,10 @@ impl Someone {
     /// The next event: name and payload.
     pub(crate) async fn hear(&mut self) -> (String, Value) {
         match timeout(LONG, self.events.next()).await.unwrap().unwrap() {
-            Received::Event(event) => {
-                (event.event.to_string(), serde_json::from_str(event.payload.get()).unwrap())
-            }
+            Received::Event(event) => (
+                event.event.to_string(),
+                serde_json::from_str(event.json().unwrap().get()).unwrap(),
+            ),
             Received::Lagged(missed) => panic!("{missed} events were missed"),
         }
     }
@@ -237,7 +238,7 @@ impl Someone {
         while let Some(Some(Received::Event(event))) =
             futures_util::FutureExt::now_or_never(self.events.next())
         {
-            let payload = serde_json::from_str(event.payload.get()).unwrap();
+            let payload = serde_json::from_str(event.json().unwrap().get()).unwrap();
             heard.push((event.event.to_string(), payload));
         }
         heard

@@ -1,9 +1,9 @@
 //! The events of a run, up to its end.
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState, ErrorKind};
+use openclaw_protocol::agent_event::{AgentData, AgentEvent, ToolPhase};
+use openclaw_protocol::chat::{ChatEvent, ChatState, ErrorKind};
 use openclaw_protocol::{Event, names};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Maximum length of a name in a progress message, in characters.
@@ -104,21 +104,16 @@ impl RunStep {
     pub(crate) fn from_event(event: &Event, run: &str) -> Option<Self> {
         match &*event.event {
             names::CHAT => {
-                let chat: ChatEvent = read(event)?;
+                let chat: ChatEvent = event.read()?;
                 (chat.run_id == run).then(|| of_chat(chat.state)).flatten()
             }
             names::AGENT => {
-                let agent: AgentEvent = read(event)?;
-                (agent.run_id == run).then(|| of_agent(&agent)).flatten()
+                let agent: AgentEvent = event.read()?;
+                (agent.run_id == run).then(|| of_agent(agent.data)).flatten()
             }
             _ => None,
         }
     }
-}
-
-/// Parses the payload of an event.
-pub(super) fn read<T: DeserializeOwned>(event: &Event) -> Option<T> {
-    serde_json::from_str(event.payload.get()).ok()
 }
 
 fn of_chat(state: ChatState) -> Option<RunStep> {
@@ -163,24 +158,23 @@ fn of_chat(state: ChatState) -> Option<RunStep> {
     }
 }
 
-fn of_agent(event: &AgentEvent) -> Option<RunStep> {
-    let field = |name: &str| event.data.get(name).and_then(Value::as_str);
+fn of_agent(data: AgentData) -> Option<RunStep> {
     let line = |text: &str| clean_line(Untrusted::new(text), NAME);
-    match event.stream.as_str() {
-        "reasoning" => Some(RunStep::Thinking),
-        "notice" => field("text").map(|text| RunStep::Notice(line(text))),
-        "tool" => {
-            let name = line(field("label").or(field("name")).unwrap_or("a tool"));
-            match field("phase")? {
-                "start" => Some(RunStep::Called(name)),
-                "update" => {
-                    let message = event.data.pointer("/progress/message");
-                    let message = line(message.and_then(Value::as_str).unwrap_or_default());
-                    Some(RunStep::Advanced(format!("{name}: {message}")))
-                }
-                _ => None,
-            }
+    match data {
+        AgentData::Reasoning(_) => Some(RunStep::Thinking),
+        AgentData::Notice(notice) => Some(RunStep::Notice(line(&notice.text))),
+        AgentData::Tool(ToolPhase::Start(start)) => {
+            Some(RunStep::Called(line(start.label.as_deref().unwrap_or(&start.name))))
         }
-        _ => None,
+        AgentData::Tool(ToolPhase::Update(update)) => {
+            let message = update.progress.and_then(|it| it.message).unwrap_or_default();
+            Some(RunStep::Advanced(format!("{}: {}", line(&update.name), line(&message))))
+        }
+        AgentData::Tool(ToolPhase::Result(_))
+        | AgentData::Lifecycle(_)
+        | AgentData::Assistant(_)
+        | AgentData::Approval(_)
+        | AgentData::Usage(_)
+        | AgentData::Other { .. } => None,
     }
 }

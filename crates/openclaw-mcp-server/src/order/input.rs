@@ -11,16 +11,14 @@ use futures_util::stream::FuturesUnordered;
 use openclaw_content::{QuestionText, QuestionTooLong};
 use openclaw_mcp_client::host::{ElicitationAnswer, ElicitationKind};
 use openclaw_protocol::approvals::{
-    Approval, ApprovalKind, Decision, PassParams, RespondParams as Decided,
+    self, Approval, ApprovalKind, Decision, PassParams, RespondParams as Decided,
 };
 use openclaw_protocol::chat::SendParams;
-use openclaw_protocol::mcp::elicitation::{Action, Elicitation, QuestionKind, RespondParams};
+use openclaw_protocol::mcp::elicitation::{self, Action, Elicitation, QuestionKind, RespondParams};
 use openclaw_protocol::{Event, RequestError, Rpc, Surface, ask, names, rpc};
-use serde::Deserialize;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::follow::read;
 use super::run::SHORT;
 use crate::input::approval::{ApprovalChoice, CallQuestion, MAX_QUESTION};
 use crate::input::{AskableClient, ClientQuestion, ask_if_able, elicited};
@@ -38,12 +36,6 @@ pub(super) struct RunInput {
     /// Those that wait for an answer, by id.
     open: HashMap<String, CancellationToken>,
     next: u64,
-}
-
-/// The event that a question is not open any more.
-#[derive(Deserialize)]
-struct Resolved {
-    id: String,
 }
 
 impl RunInput {
@@ -69,7 +61,7 @@ impl RunInput {
         let client = Arc::clone(&self.client);
         match &*event.event {
             names::APPROVAL_REQUESTED => {
-                let Some(approval) = read::<Approval>(event) else { return };
+                let Some(approval) = event.read::<Approval>() else { return };
                 // A foreign gateway does not name the run, and sends those of all sessions.
                 let is_ours = match (&approval.run_id, &approval.session_key) {
                     (Some(run), _) => *run == self.run,
@@ -86,7 +78,7 @@ impl RunInput {
                 });
             }
             names::MCP_ELICITATION_REQUESTED => {
-                let Some(asked) = read::<Elicitation>(event) else { return };
+                let Some(asked) = event.read::<Elicitation>() else { return };
                 let number = self.next;
                 let is_asked = self.open.len() < MAX_OPEN;
                 self.next += 1;
@@ -99,13 +91,22 @@ impl RunInput {
                     respond(&*surface, asked.id, answer).await;
                 });
             }
-            names::APPROVAL_RESOLVED | names::MCP_ELICITATION_RESOLVED => {
-                let resolved = read::<Resolved>(event);
-                if let Some(withdrawn) = resolved.and_then(|it| self.open.remove(&it.id)) {
-                    withdrawn.cancel();
-                }
+            names::APPROVAL_RESOLVED => {
+                let resolved = event.read::<approvals::ResolvedEvent>();
+                self.withdraw(resolved.map(|it| it.id));
+            }
+            names::MCP_ELICITATION_RESOLVED => {
+                let resolved = event.read::<elicitation::ResolvedEvent>();
+                self.withdraw(resolved.map(|it| it.id));
             }
             _ => {}
+        }
+    }
+
+    /// Ends a question that is not open any more.
+    fn withdraw(&mut self, id: Option<String>) {
+        if let Some(withdrawn) = id.and_then(|id| self.open.remove(&id)) {
+            withdrawn.cancel();
         }
     }
 

@@ -198,7 +198,7 @@ pub fn call_of(event: &Event) -> Option<NodeCall> {
     if event.event != names::NODE_INVOKE_REQUEST {
         return None;
     }
-    let invoke: Invoke = event.read()?;
+    let invoke: Invoke = serde_json::from_str(event.json().ok()?.get()).ok()?;
     if invoke.command != CALL {
         return None;
     }
@@ -252,12 +252,17 @@ mod tests {
             "id": "1", "nodeId": "n", "command": CALL, "paramsJSON": params, "sessionKey": "agent:main:x",
             "timeoutMs": 5, "later": true,
         });
-        let call = call_of(&Event::new(names::NODE_INVOKE_REQUEST, &payload).unwrap()).unwrap();
+        let call =
+            call_of(&Event::from_json(names::NODE_INVOKE_REQUEST, to_raw_value(&payload).unwrap()))
+                .unwrap();
         assert_eq!((call.tool.as_str(), call.arguments.get()), ("read", r#"{"a":1}"#));
         assert_eq!(call.session_key.as_deref(), Some("agent:main:x"));
         let mut other = payload;
         other["command"] = "system.run".into();
-        assert!(call_of(&Event::new(names::NODE_INVOKE_REQUEST, &other).unwrap()).is_none());
+        assert!(
+            call_of(&Event::from_json(names::NODE_INVOKE_REQUEST, to_raw_value(&other).unwrap()))
+                .is_none()
+        );
     }
 
     #[test]

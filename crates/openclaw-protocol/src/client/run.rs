@@ -1,6 +1,5 @@
 //! The task that owns the socket: it sends requests and dispatches responses and events.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -100,7 +99,9 @@ fn take(text: &str, pending: &Pending, events: &Events, last_seq: &mut Option<u6
                 true => foreign::event(event, payload),
                 false => (event, payload),
             };
-            events.sender.tell(Event { event: Cow::Owned(event), payload: payload.into(), seq });
+            let mut event = Event::from_json(event, payload);
+            event.seq = seq;
+            events.sender.tell(event);
         }
         Ok(Frame::Request { method, .. }) => {
             tracing::warn!(method, "ignored a request from the gateway");

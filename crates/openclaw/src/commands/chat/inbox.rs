@@ -3,10 +3,10 @@
 
 use std::collections::VecDeque;
 
-use openclaw_protocol::chat::{AgentEvent, ChatEvent};
+use openclaw_protocol::agent_event::{AgentData, AgentEvent, RunPhase};
+use openclaw_protocol::chat::ChatEvent;
 use openclaw_protocol::mcp::elicitation::{Elicitation, ResolvedEvent};
 use openclaw_protocol::{Event, Received, names};
-use serde::Deserialize;
 
 /// The maximum number of events that are kept of a run, of runs, and of elicitations.
 const MAX_EVENTS: usize = 1_024;
@@ -55,15 +55,6 @@ pub(super) struct Inbox {
     runs: VecDeque<RunElsewhere>,
 }
 
-/// The data of the stream `lifecycle`.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Lifecycle {
-    phase: String,
-    session_key: Option<String>,
-    message: Option<String>,
-}
-
 impl Inbox {
     /// An inbox that looks for everything first. `elicited` is what already waits.
     pub(super) fn unknown(mut elicited: Vec<Elicitation>) -> Self {
@@ -110,12 +101,13 @@ impl Inbox {
             }
             names::AGENT => {
                 let Some(agent) = event.read::<AgentEvent>() else { return };
-                let begins = |data| serde_json::from_value::<Lifecycle>(data).ok();
-                let begun = (agent.stream == "lifecycle").then(|| begins(agent.data)).flatten();
-                let begun = begun.filter(|it| it.phase == "start");
-                let is_here =
-                    begun.as_ref().and_then(|it| it.session_key.as_deref()) == Some(shown.session);
-                let message = begun.and_then(|it| it.message);
+                let (begun_in, message) = match agent.data {
+                    AgentData::Lifecycle(RunPhase::Start { session_key, message, .. }) => {
+                        (session_key, message)
+                    }
+                    _ => (None, None),
+                };
+                let is_here = begun_in.as_deref() == Some(shown.session);
                 self.run(agent.run_id, is_here, message, event, shown);
             }
             names::CHAT => {
@@ -150,6 +142,7 @@ impl Inbox {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::value::to_raw_value;
     use serde_json::{Value, json};
 
     use super::*;
@@ -159,7 +152,7 @@ mod tests {
     fn inbox(events: &[(&'static str, Value)]) -> Inbox {
         let mut inbox = Inbox::default();
         for (name, payload) in events {
-            let event = Event::new(name, payload).unwrap();
+            let event = Event::from_json(*name, to_raw_value(payload).unwrap());
             inbox.add(Received::Event(event), SHOWN);
         }
         inbox
@@ -208,7 +201,8 @@ mod tests {
         let listed = serde_json::from_value(asked.clone()).unwrap();
         let asked = (names::MCP_ELICITATION_REQUESTED, asked);
         let mut waiting = Inbox::unknown(vec![listed]);
-        waiting.add(Received::Event(Event::new(asked.0, &asked.1).unwrap()), SHOWN);
+        let event = Event::from_json(asked.0, to_raw_value(&asked.1).unwrap());
+        waiting.add(Received::Event(event), SHOWN);
         assert!(matches!(waiting.pop(), Some(InboxItem::Approvals)));
         assert!(matches!(waiting.pop(), Some(InboxItem::Elicited(_))));
         assert!(waiting.pop().is_none(), "shown once");

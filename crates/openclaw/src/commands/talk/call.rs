@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_protocol::agent_event::{ToolProgress, ToolResult, ToolStart, ToolUpdate};
 use openclaw_protocol::mcp::ProgressEvent;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 /// The maximum lengths of a name, of one argument, of all arguments, and of a result in one line.
@@ -19,8 +20,8 @@ const LINE_CHARS: usize = 160;
 const FAILED_CHARS: usize = 600;
 
 /// A tool call: the data of its start, of its end, or both.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct ShownCall {
     #[serde(rename = "toolCallId")]
     pub(crate) id: String,
@@ -36,7 +37,7 @@ pub(crate) struct ShownCall {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) duration_ms: Option<f64>,
     /// The progress while it is running.
-    #[serde(skip_serializing)]
+    #[serde(skip)]
     pub(crate) progress: Option<ShownProgress>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failure: Option<String>,
@@ -44,7 +45,7 @@ pub(crate) struct ShownCall {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) refused_by: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) findings: Vec<Value>,
+    pub(crate) findings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) kept_in: Option<String>,
     /// The pictures and audio of a result that is not in the history.
@@ -53,8 +54,7 @@ pub(crate) struct ShownCall {
 }
 
 /// The progress of a call.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone)]
 pub(crate) struct ShownProgress {
     done: f64,
     /// The percentage, if the total is known.
@@ -66,6 +66,44 @@ impl From<ProgressEvent> for ShownProgress {
     fn from(event: ProgressEvent) -> Self {
         let ProgressEvent { token: _, done, percent, message } = event;
         Self { done, percent, message }
+    }
+}
+
+impl From<ToolProgress> for ShownProgress {
+    fn from(progress: ToolProgress) -> Self {
+        let ToolProgress { done, percent, message } = progress;
+        Self { done, percent, message }
+    }
+}
+
+impl From<ToolStart> for ShownCall {
+    fn from(start: ToolStart) -> Self {
+        let ToolStart { tool_call_id: id, name, label, args } = start;
+        Self { id, name, label, args, ..Self::default() }
+    }
+}
+
+impl From<ToolUpdate> for ShownCall {
+    fn from(update: ToolUpdate) -> Self {
+        let progress = update.progress.map(ShownProgress::from);
+        Self { id: update.tool_call_id, name: update.name, progress, ..Self::default() }
+    }
+}
+
+impl From<ToolResult> for ShownCall {
+    fn from(result: ToolResult) -> Self {
+        Self {
+            id: result.tool_call_id,
+            name: result.name,
+            is_error: result.is_error,
+            text: Some(result.text),
+            duration_ms: result.duration_ms,
+            failure: result.failure,
+            refused_by: result.refused_by,
+            findings: result.findings,
+            kept_in: result.kept_in,
+            ..Self::default()
+        }
     }
 }
 
@@ -117,12 +155,8 @@ impl ShownCall {
 
     /// Returns the kinds of suspicious content in the result.
     pub(crate) fn suspicions(&self) -> Vec<String> {
-        let name = |finding: &Value| {
-            let kind = finding.get("kind").and_then(Value::as_str).or_else(|| finding.as_str());
-            kind.map_or_else(|| finding.to_string(), ToOwned::to_owned)
-        };
-        let names = self.findings.iter().map(name);
-        names.map(|name| clean_line(Untrusted::new(&name), NAME_CHARS)).collect()
+        let names = self.findings.iter();
+        names.map(|name| clean_line(Untrusted::new(name), NAME_CHARS)).collect()
     }
 }
 

@@ -1,12 +1,10 @@
 //! Events of the gateway as steps of one turn.
 
+use openclaw_protocol::agent_event::{AgentData, AgentEvent, ApprovalPhase, ToolPhase};
 use openclaw_protocol::approvals::{Approval, ResolvedEvent};
-use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState};
+use openclaw_protocol::chat::{ChatEvent, ChatState};
 use openclaw_protocol::mcp::elicitation::{self, Elicitation};
 use openclaw_protocol::{Event, Shutdown, names};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use super::answer::{TurnOutcome, TurnStatus};
 use super::call::ShownCall;
@@ -63,7 +61,7 @@ impl TurnEvent {
             }
             names::AGENT => {
                 let agent: AgentEvent = event.read()?;
-                (agent.run_id == concern.run).then(|| of_agent(agent)).flatten()
+                (agent.run_id == concern.run).then(|| of_agent(agent.data)).flatten()
             }
             names::APPROVAL_REQUESTED => {
                 let approval: Approval = event.read()?;
@@ -116,47 +114,21 @@ fn of_chat(state: ChatState) -> Option<TurnEvent> {
     }
 }
 
-/// The data of the stream `tool`.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ToolData {
-    phase: String,
-    #[serde(flatten)]
-    call: ShownCall,
-}
-
-/// The data of the stream `approval`.
-#[derive(Deserialize)]
-struct ApprovalData {
-    phase: String,
-    title: String,
-}
-
-#[derive(Deserialize)]
-struct NoticeData {
-    text: String,
-}
-
-fn of_agent(event: AgentEvent) -> Option<TurnEvent> {
-    fn data<T: DeserializeOwned>(data: Value) -> Option<T> {
-        serde_json::from_value(data).ok()
-    }
-    match event.stream.as_str() {
-        "tool" => {
-            let ToolData { phase, call } = data(event.data)?;
-            match phase.as_str() {
-                "start" => Some(TurnEvent::Called(call)),
-                "update" => call.progress.is_some().then_some(TurnEvent::Advanced(call)),
-                "result" => Some(TurnEvent::Returned(call)),
-                _ => None,
-            }
+fn of_agent(data: AgentData) -> Option<TurnEvent> {
+    match data {
+        AgentData::Tool(ToolPhase::Start(start)) => Some(TurnEvent::Called(start.into())),
+        AgentData::Tool(ToolPhase::Update(update)) => {
+            update.progress.is_some().then(|| TurnEvent::Advanced(update.into()))
         }
-        "approval" => {
-            let ApprovalData { phase, title } = data(event.data)?;
-            (phase == "requested").then_some(TurnEvent::Waits(title))
+        AgentData::Tool(ToolPhase::Result(result)) => Some(TurnEvent::Returned(result.into())),
+        AgentData::Approval(ApprovalPhase::Requested(approval)) => {
+            Some(TurnEvent::Waits(approval.title))
         }
-        "reasoning" => Some(TurnEvent::Thought),
-        "notice" => data::<NoticeData>(event.data).map(|notice| TurnEvent::Notice(notice.text)),
-        _ => None,
+        AgentData::Reasoning(_) => Some(TurnEvent::Thought),
+        AgentData::Notice(notice) => Some(TurnEvent::Notice(notice.text)),
+        AgentData::Lifecycle(_)
+        | AgentData::Assistant(_)
+        | AgentData::Usage(_)
+        | AgentData::Other { .. } => None,
     }
 }

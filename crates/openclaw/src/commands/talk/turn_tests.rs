@@ -37,7 +37,8 @@ impl Scripted {
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         if status == "started" {
             for (name, payload) in &self.script {
-                events.as_ref().unwrap().tell(Event::new(name, payload).unwrap());
+                let event = Event::from_json(*name, to_raw_value(payload).unwrap());
+                events.as_ref().unwrap().tell(event);
             }
         }
         if self.leaves {
