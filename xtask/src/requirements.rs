@@ -1,36 +1,39 @@
 //! Checks that `docs/requirements.md` matches the source: every id cited in a comment has a row, and
-//! every test named in a row, or in `SECURITY.md`, exists.
+//! every test named in `docs/requirement-tests.md`, or in `SECURITY.md`, exists.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const DOCUMENT: &str = "docs/requirements.md";
-
-/// One row of the document.
-struct Row<'a> {
-    id: &'a str,
-    status: &'a str,
-    /// File and function of each test, as in `path/to/file.rs: function`.
-    tests: Vec<&'a str>,
-}
+const TESTS: &str = "docs/requirement-tests.md";
 
 #[test]
 fn every_row_has_a_known_status_and_names_tests_that_exist() {
     let document = fs::read_to_string(Path::new(ROOT).join(DOCUMENT)).unwrap();
+    let tests = fs::read_to_string(Path::new(ROOT).join(TESTS)).unwrap();
+    let mut tests_of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for [id, test] in rows(&tests) {
+        tests_of.entry(id).or_default().push(test.trim_matches('`'));
+    }
     let mut problems = Vec::new();
     let mut ids = BTreeSet::new();
-    for Row { id, status, tests } in rows(&document) {
+    for [id, _, status] in rows(&document) {
         if !ids.insert(id) {
             problems.push(format!("{id}: duplicate row"));
         }
         match status {
-            "done" if tests.is_empty() => {
+            "done" if !tests_of.contains_key(id) => {
                 problems.push(format!("{id}: name a test, or set the status to `partial`"));
             }
             "done" | "partial" | "planned" => {}
             other => problems.push(format!("{id}: unknown status `{other}`")),
+        }
+    }
+    for (id, tests) in tests_of {
+        if !ids.contains(id) {
+            problems.push(format!("{id}: not in {DOCUMENT}"));
         }
         for test in tests {
             if let Some(problem) = problem_with(test) {
@@ -39,14 +42,15 @@ fn every_row_has_a_known_status_and_names_tests_that_exist() {
         }
     }
     assert!(!ids.is_empty(), "{DOCUMENT} has no rows");
-    assert!(problems.is_empty(), "correct these rows of {DOCUMENT}:\n{}", problems.join("\n"));
+    assert!(problems.is_empty(), "correct {DOCUMENT} and {TESTS}:\n{}", problems.join("\n"));
 }
 
 #[test]
 fn every_cited_id_has_a_row() {
     let root = Path::new(ROOT);
     let document = fs::read_to_string(root.join(DOCUMENT)).unwrap();
-    let known: BTreeSet<String> = rows(&document).iter().map(|row| row.id.to_owned()).collect();
+    let known: BTreeSet<String> =
+        rows::<3>(&document).iter().map(|[id, ..]| (*id).to_owned()).collect();
     let mut unknown = Vec::new();
     let mut count = 0;
     for file in ["crates", "xtask"].iter().flat_map(|folder| sources(&root.join(folder))) {
@@ -108,20 +112,18 @@ fn citations_are_distinguished_from_other_parentheses() {
     assert!(cited("f(T11, x)").is_empty());
 }
 
-/// Returns the rows of all tables: lines whose first cell is an id.
-fn rows(document: &str) -> Vec<Row<'_>> {
-    let row = |line| {
-        let cells: Vec<&str> = str::strip_prefix(line, "|")?.split('|').map(str::trim).collect();
-        let id = cells.first().copied().filter(|cell| is_id(cell))?;
-        Some(match cells[..] {
-            // The cell after the last `|` is empty.
-            [_, _, status, tests, ""] => {
-                Row { id, status, tests: tests.split('`').skip(1).step_by(2).collect() }
-            }
-            _ => Row { id, status: "(not four cells)", tests: Vec::new() },
-        })
-    };
+/// Returns the cells of the rows of all tables whose first cell is an id.
+fn rows<const CELLS: usize>(document: &str) -> Vec<[&str; CELLS]> {
     document.lines().filter_map(row).collect()
+}
+
+fn row<const CELLS: usize>(line: &str) -> Option<[&str; CELLS]> {
+    let cells = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ");
+    let cells: Vec<&str> = cells.map(str::trim).collect();
+    if !is_id(cells.first()?) {
+        return None;
+    }
+    Some(cells.try_into().unwrap_or_else(|cells| panic!("not {CELLS} cells: {cells:?}")))
 }
 
 /// Returns what is wrong with a named test, if anything.
