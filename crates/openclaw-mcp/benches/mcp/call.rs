@@ -20,8 +20,8 @@ use crate::sides::{Arguments, Bare, Bridge, Lane, local_entry, usual};
 use crate::{runtime, syscalls};
 
 const P50: Budget = Budget::at_most(0.5);
-const CPU: Budget = Budget::at_most(0.35);
-const CPU_OF_LARGE: Budget = Budget::at_most(0.55);
+const CPU: Budget = Budget::at_most(0.25);
+const CPU_OF_LARGE: Budget = Budget::at_most(0.5);
 /// Counting, compared with not counting.
 const COUNTING: Budget = Budget::at_most(1.05);
 

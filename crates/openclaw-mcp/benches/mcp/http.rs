@@ -22,7 +22,7 @@ use crate::measure::{Budget, ROUNDS, cpu_used, heading, keep_best, line, median,
 use crate::runtime;
 use crate::sides::{Arguments, Bridge, entry, lane_call};
 
-const P50: Budget = Budget::at_most(1.5);
+const P50: Budget = Budget::at_most(1.2);
 const CALLS: usize = 2_000;
 const META: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}"#;
 
