@@ -13,7 +13,6 @@ pub(crate) struct ChatApprovals {
 }
 
 #[derive(Debug, Clone, Subcommand)]
-#[command(defer = true)]
 pub(crate) enum ApprovalsCommand {
     /// List the calls that run without asking you
     #[command(after_help = "Examples:

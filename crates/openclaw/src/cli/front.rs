@@ -119,7 +119,6 @@ pub(crate) struct SessionsArgs {
 }
 
 #[derive(Debug, Subcommand)]
-#[command(defer = true)]
 pub(crate) enum SessionsCommand {
     /// List sessions, the latest first
     #[command(after_help = "Examples:
@@ -202,7 +201,6 @@ pub(crate) struct GatewayArgs {
 }
 
 #[derive(Debug, Subcommand)]
-#[command(defer = true)]
 pub(crate) enum GatewayCommand {
     /// Run the gateway in the foreground
     #[command(after_help = "Examples:
@@ -271,7 +269,6 @@ Exit codes: 0 stopped, or was not running; 1 still running.")]
 }
 
 #[derive(Debug, Subcommand)]
-#[command(defer = true)]
 pub(crate) enum TokenCommand {
     /// Create an access token with limited scopes, and print it
     #[command(after_help = "Examples:

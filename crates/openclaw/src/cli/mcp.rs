@@ -12,7 +12,6 @@ use super::servers::{
 };
 
 #[derive(Debug, Subcommand)]
-#[command(defer = true)]
 pub(crate) enum McpCommand {
     /// Start all servers and show their state
     Servers(ServersArgs),

@@ -142,7 +142,6 @@ pub(crate) enum LogFormat {
 }
 
 #[derive(Debug, Subcommand)]
-#[command(defer = true)]
 pub(crate) enum Command {
     /// Talk to an agent
     Chat(ChatArgs),
@@ -244,7 +243,6 @@ is started."
 }
 
 #[derive(Debug, Subcommand)]
-#[command(defer = true)]
 pub(crate) enum ConfigCommand {
     /// Check the configuration and report all problems at once
     #[command(after_help = "Examples:
@@ -322,7 +320,6 @@ Exit codes: 0 written, 1 the key is not in the file, 78 the configuration would 
 }
 
 #[derive(Debug, Subcommand)]
-#[command(defer = true)]
 pub(crate) enum SecretsCommand {
     /// Check that secrets resolve; values are never shown
     #[command(after_help = "Examples:
@@ -358,13 +355,6 @@ mod tests {
 
     /// The narrowest terminal that help is written for.
     const NARROW: usize = 80;
-
-    /// All commands: they are built when they are needed.
-    fn whole() -> clap::Command {
-        let mut command = Cli::command();
-        command.build();
-        command
-    }
 
     fn for_each(command: &clap::Command, look: &mut dyn FnMut(&str, &str)) {
         let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
@@ -445,7 +435,7 @@ mod tests {
 
     /// The names of all commands without subcommands, each with those that it is in.
     fn leaves(command: &clap::Command, before: &str, found: &mut Vec<String>) {
-        for inner in command.get_subcommands().filter(|it| it.get_name() != "help") {
+        for inner in command.get_subcommands() {
             let path = format!("{before}{} ", inner.get_name());
             if inner.has_subcommands() {
                 leaves(inner, &path, found);
@@ -458,7 +448,7 @@ mod tests {
     #[test]
     fn json_is_accepted_before_and_after_every_subcommand() {
         let mut commands = Vec::new();
-        leaves(&whole(), "", &mut commands);
+        leaves(&Cli::command(), "", &mut commands);
         for command in commands {
             let is_tried = LINES.iter().any(|line| format!("{line} ").starts_with(&command));
             assert!(is_tried, "{command}");
@@ -478,7 +468,7 @@ mod tests {
     /// On a narrow terminal, an explicit line break leaves a short line inside a paragraph.
     #[test]
     fn paragraphs_of_help_have_no_line_breaks() {
-        for_each(&whole(), &mut |name, text| {
+        for_each(&Cli::command(), &mut |name, text| {
             let lines: Vec<&str> = text.lines().collect();
             for pair in lines.windows(2) {
                 let is_text = |line: &str| !line.is_empty() && !line.starts_with(' ');
@@ -488,9 +478,27 @@ mod tests {
         });
     }
 
+    /// The comment on options that several commands share must not take its place.
+    #[test]
+    fn every_command_is_described_in_words_of_its_own() {
+        fn collect(command: &clap::Command, seen: &mut std::collections::BTreeMap<String, String>) {
+            for inner in command.get_subcommands() {
+                let about = inner.get_about().map(ToString::to_string).unwrap_or_default();
+                let name = inner.get_name();
+                if let Some(other) = seen.insert(about.clone(), name.to_owned()) {
+                    assert_eq!(other, name, "{about}");
+                }
+                collect(inner, seen);
+            }
+        }
+        let mut command = Cli::command();
+        command.build();
+        collect(&command, &mut std::collections::BTreeMap::new());
+    }
+
     #[test]
     fn examples_fit_a_narrow_terminal() {
-        for_each(&whole(), &mut |name, text| {
+        for_each(&Cli::command(), &mut |name, text| {
             for line in text.lines().filter(|line| line.starts_with(' ')) {
                 assert!(line.chars().count() <= NARROW, "{name}: {line}");
             }

@@ -48,9 +48,7 @@ pub(crate) fn run(request: CompletionRequest, edge: &Edge, output: &mut impl Wri
     let is_bash = shell == "bash";
     let line = Line::new(words, index, is_bash);
     let known = Known::new(edge, line.texts());
-    let mut command = Cli::command();
-    command.build();
-    let mut command = values::with_names(command, &known);
+    let mut command = values::with_names(Cli::command(), &known);
     let found =
         complete(&mut command, line.words.clone(), line.index, edge.folder().ok().as_deref());
     let found = line.fitting(found.unwrap_or_default());
